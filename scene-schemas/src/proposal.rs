@@ -295,6 +295,11 @@ impl Proposal {
         self.commands.iter().map(of).sum()
     }
 
+    /// Whether it changes files of a Rojo project.
+    pub fn has_files(&self) -> bool {
+        self.files.is_some() || !self.changed_files.is_empty()
+    }
+
     /// Returns the line of a card about the changed files. None if the proposal changes no files.
     pub fn describe_files(&self) -> Option<String> {
         let written = || format!("Files: {}", name_files(&self.changed_files));
@@ -446,6 +451,23 @@ pub struct ScriptDiff {
     pub removed: u32,
     /// The changed passages, in order.
     pub hunks: Vec<Hunk>,
+}
+
+impl ScriptDiff {
+    /// Whether the script has no old text.
+    pub fn is_new(&self) -> bool {
+        self.hunks.first().is_some_and(|hunk| hunk.old_start == 0)
+    }
+
+    /// Returns the first changed line of the new text, from 1.
+    pub fn first_line(&self) -> u32 {
+        let Some(hunk) = self.hunks.first() else {
+            return 1;
+        };
+        let is_context = |line: &&DiffLine| matches!(line, DiffLine::Context(_));
+        let context = hunk.lines.iter().take_while(is_context).count() as u32;
+        hunk.new_start.saturating_add(context).max(1)
+    }
 }
 
 /// A run of changed lines with its context.

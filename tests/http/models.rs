@@ -271,11 +271,16 @@ fn model_without_a_key_cannot_be_chosen() {
 
 /// Prices the test server's models, in US dollars per million tokens.
 fn priced(replies: Vec<Reply>, settings: &str, input: f64) -> Bench {
-    let mut bench = Bench::prepared(replies, settings);
+    let mut bench = prepared_with_price(replies, settings, input);
+    bench.start();
+    bench
+}
+
+fn prepared_with_price(replies: Vec<Reply>, settings: &str, input: f64) -> Bench {
+    let bench = Bench::prepared(replies, settings);
     let price = format!("price = {{ input = {input:.1}, output = 0.0 }}");
     let models = ["first", "second"].map(|name| format!("[models.lmstudio.{name}]\n{price}\n"));
     std::fs::write(bench.home.path().join("models.toml"), models.concat()).unwrap();
-    bench.start();
     bench
 }
 
@@ -327,7 +332,7 @@ fn costly_request_waits_until_the_person_continues() {
     let workflow = plugin.chat("which colour has the wall?").ok()["workflow"].clone();
     let mut seen = Vec::new();
     let error = until(&mut plugin, &mut seen, "error");
-    assert_eq!(error["code"], json!(FailureKind::PaymentRequired), "{error}");
+    assert_eq!(error["code"], json!(FailureKind::TooMany), "{error}");
     let message = error["message"].as_str().unwrap();
     assert!(message.starts_with("The next request has about "), "{message}");
     assert!(message.ends_with("You are asked above $1.00."), "{message}");
@@ -340,4 +345,29 @@ fn costly_request_waits_until_the_person_continues() {
     limit(&plugin, &json!({ "request": 100.0 })).ok();
     plugin.chat("and the floor?").ok();
     until(&mut plugin, &mut Vec::new(), "done");
+}
+
+#[cfg(unix)]
+#[test]
+fn costly_request_in_a_terminal_waits_for_a_yes() {
+    use vector_tests::person::Person;
+    use vector_tests::places::{self, Format};
+
+    let bench = prepared_with_price(vec![says("Grey.")], "", 500.0);
+    let place = bench.home.path().join("place.rbxlx");
+    std::fs::write(&place, places::sample(Format::Rbxlx)).unwrap();
+    let home = bench.home.path().display().to_string();
+    let place = place.display().to_string();
+    let model = ["--model", "lmstudio/first"];
+    let mut args = vec!["edit", "--home", &home, "--prompt", "which colour has the wall?", &place];
+    args.extend(model);
+    let mut person = Person::runs(bench.home.command(&args));
+    let said = person.answers("Continue? [y]es [N]o", "n");
+    assert!(said.contains("The next request has about "), "{said}");
+    assert_ne!(person.sees_the_end().0, 0);
+    assert!(bench.server.requests().is_empty());
+    let mut person = Person::runs(bench.home.command(&args));
+    person.answers("Continue? [y]es [N]o", "y");
+    let (code, said) = person.sees_the_end();
+    assert_eq!((code, bench.server.requests().len()), (0, 1), "{said}");
 }

@@ -153,7 +153,7 @@ fn call_of_a_client_with_tasks_becomes_a_task() {
     // What the person looks at is part of the message.
     person.call("GET", &format!("/api/proposals/{seq}"), &Json::Null).ok();
     let message = get(&daemon, id)["statusMessage"].as_str().unwrap().to_owned();
-    assert!(message.ends_with("They have opened it."), "{message}");
+    assert!(message.ends_with("It was opened last."), "{message}");
     // The task outlives the daemon.
     drop(daemon);
     let daemon = serve();

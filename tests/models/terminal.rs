@@ -17,11 +17,12 @@ const WHY: &str = "the model receives it):";
 const PIECE: &str = "[b]ack";
 const TWICE: &str = "press Enter to go back:";
 const AGAIN: &str = "Try again? [y]es [N]o";
+const CONTINUE: &str = "Continue? [y]es [N]o";
 const ANSWER: &str = "Your answer:";
 const CHOICE: &str = "Your answer (a number, or text):";
 /// Not a question: the text that `Kill::Shown` waits for was shown.
 const KILL: &str = "";
-const QUESTIONS: [&str; 7] = [CARD, WHY, PIECE, TWICE, AGAIN, ANSWER, CHOICE];
+const QUESTIONS: [&str; 8] = [CARD, WHY, PIECE, TWICE, AGAIN, CONTINUE, ANSWER, CHOICE];
 
 /// A decision on one card.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,7 +131,8 @@ pub(crate) fn run(command: Command, decisions: &[Decision], kill: &Kill) -> Ende
             (PIECE, Decision::Take(pieces)) if pieces.contains(&screen.piece()) => "y",
             (PIECE, _) => "n",
             (TWICE, _) => "yes",
-            (AGAIN, _) => match decisions.pop_front_if(|next| **next == Decision::Again) {
+            (AGAIN | CONTINUE, _) => match decisions.pop_front_if(|next| **next == Decision::Again)
+            {
                 Some(_) => "y",
                 None => "n",
             },

@@ -211,14 +211,48 @@ fn small_steps_of_a_task_are_one_card_and_can_be_unticked() {
         browser.is(&format!("document.querySelector('#list [data-step=\"{second}\"]').checked")),
         false
     );
+    // One of which a part was left out, or that was commented on, is decided by itself.
+    browser.click(&format!("#list a[data-seq='{fourth}']"));
+    browser.until_shown("#one h1", "Create Part Four");
+    browser.press(&[], &['c']);
+    browser.until("document.activeElement.localName === 'textarea'");
+    browser.enter("Why a fourth?");
+    browser.press(&[], &[key::ESCAPE]);
+    browser.click(&format!("#list a[data-seq='{first}']"));
+    browser.until_shown("#list [data-act=approve-steps]", "Approve 2 steps");
     browser.click("#list [data-act=approve-steps]");
-    for proposal in [first, third, fourth] {
+    for proposal in [first, third] {
         bench.human.until_status(proposal, "applied");
     }
-    until_listed(&browser, 3);
-    assert_eq!([second, loads, gone].map(|it| bench.status(it)), ["waiting", "waiting", "waiting"]);
+    until_listed(&browser, 4);
+    let left = [second, loads, gone, fourth].map(|it| bench.status(it));
+    assert_eq!(left, ["waiting"; 4]);
     // There is no group of one.
+    bench.human.decide(fourth, &json!({ "say": "reject" })).ok();
     browser.until("!document.querySelector('#list [data-step]')");
+}
+
+#[test]
+fn step_on_top_of_an_unticked_one_is_unticked_too() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let folder = json!({ "className": "Folder", "parentPath": "game.Workspace", "props": { "Name": "Park" } });
+    let park = bench.propose("create_instance", &folder);
+    let inside = json!({ "className": "Folder", "parentPath": "game.Workspace.Park", "props": { "Name": "Pond" } });
+    let pond = bench.propose("create_instance", &inside);
+    let other = bench.propose("create_instance", &create("Other"));
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.click(".tabs [data-page=proposals]");
+    browser.until_shown("#list [data-act=approve-steps]", "Approve 3 steps");
+    browser.click(&format!("#list [data-step='{park}']"));
+    browser.until_shown("#list [data-act=approve-steps]", "Approve 1 step");
+    browser.until(&format!("document.querySelector('#list [data-step=\"{pond}\"]').disabled"));
+    browser.reload();
+    browser.until_shown("#list [data-act=approve-steps]", "Approve 1 step");
+    browser.click("#list [data-act=approve-steps]");
+    bench.human.until_status(other, "applied");
+    assert_eq!([park, pond].map(|it| bench.status(it)), ["waiting", "waiting"]);
 }
 
 /// The focused button of the open warning.

@@ -101,7 +101,7 @@ fn check_by_playing_can_be_switched_off() {
     until(studio, "the text is put back", |_| day().text.is_empty());
     studio.type_into(&day(), "$2.5", true).unwrap();
     until(studio, "it is set", |_| limits() == json!({ "day": 2.5 }));
-    until(studio, "it is shown", |_| day().text == "2.50");
+    until(studio, "it is shown", |_| day().text == "2.5");
     click(studio, "Back");
     desk.propose(RENAME);
     assert!(!shows(studio, "runs:"));

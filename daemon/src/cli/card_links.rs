@@ -66,8 +66,7 @@ impl CardLinks {
             return Self::default();
         }
         let page = Some(format!("http://127.0.0.1:{}/#/proposals/", daemon.port()));
-        let has_files = proposal.files.is_some() || !proposal.changed_files.is_empty();
-        let Some(session) = session.filter(|_| has_files) else {
+        let Some(session) = session.filter(|_| proposal.has_files()) else {
             return Self { page, files: HashMap::new() };
         };
         let link = |script: &ScriptDiff| {
@@ -75,7 +74,7 @@ impl CardLinks {
             let request = RouteRequest::new(RouteId::ScriptFile)
                 .with_id(&session.0)
                 .with_query("path", &path)
-                .with_query("line", first_line(script));
+                .with_query("line", script.first_line());
             // A new script has no file yet.
             let found: ScriptFile = daemon.call(&request).ok()?;
             Some((path, FileLink::Url(found.url)))
@@ -100,21 +99,18 @@ impl CardLinks {
             let url = match self.files.get(&script.path.to_string()) {
                 None => continue,
                 Some(FileLink::Url(url)) => url.clone(),
-                Some(FileLink::File(file, editor)) => match editor.link(file, first_line(script)) {
-                    EditorLink::Url(url) => url,
-                    EditorLink::Command(..) => file_address(file),
-                },
+                Some(FileLink::File(file, editor)) => {
+                    match editor.link(file, script.first_line()) {
+                        EditorLink::Url(url) => url,
+                        EditorLink::Command(..) => file_address(file),
+                    }
+                }
             };
             let head = script_head(script, style);
             card = card.replacen(&head, &hyperlink(&head, &url), 1);
         }
         card
     }
-}
-
-/// The first changed line of a script.
-fn first_line(script: &ScriptDiff) -> u32 {
-    script.hunks.first().map_or(1, |hunk| hunk.new_start.max(1))
 }
 
 /// Returns a text with a link. An address has no control characters.

@@ -177,7 +177,9 @@ impl EditTask<'_> {
         }
         let mut user_request = UserRequest::from(goal.as_str());
         if calls.is_none() {
-            user_request.attached = read_mentions(&goal, &opened.1, at.settings_folder(), ledger)?;
+            // A dry run has a ledger of its own.
+            let known = Ledger::open(home)?;
+            user_request.attached = read_mentions(&goal, &opened.1, at.settings_folder(), &known)?;
         }
         model_request::check_images(&driver, &user_request.attached).map_err(anyhow::Error::msg)?;
         model_request::check_first_message(&driver, &user_request).map_err(anyhow::Error::msg)?;

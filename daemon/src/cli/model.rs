@@ -139,7 +139,10 @@ pub(super) fn ask_retry(run: &mut WorkflowRun, terminal: &Terminal) -> anyhow::R
     if !failure.is_retryable || needs_setting {
         return Ok(false);
     }
-    let reply = terminal.ask_line("Try again? [y]es [N]o")?;
+    // A limit was reached, and nothing has failed.
+    let is_limit = failure.code == FailureKind::TooMany;
+    let question = if is_limit { "Continue? [y]es [N]o" } else { "Try again? [y]es [N]o" };
+    let reply = terminal.ask_line(question)?;
     let goes_on = reply.is_some_and(|it| matches!(it.to_lowercase().as_str(), "y" | "yes"));
     if goes_on {
         run.handle_input(WorkflowInput::Resume)?;

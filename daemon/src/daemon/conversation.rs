@@ -12,7 +12,6 @@ use vector_ledger::Ledger;
 use super::handle::run_on_thread;
 use super::views::{ledger_failure, not_found};
 use super::{DaemonActor, DaemonHandle};
-use crate::session::Answer;
 
 /// The maximum number of tasks in a conversation; of a longer one, the latest are returned.
 const MAX_TASKS: usize = 20;
@@ -83,8 +82,14 @@ impl DaemonHandle {
         .await
     }
 
-    pub fn conversation_header(&self, workflow: Seq) -> Answer<ConversationHeader> {
-        self.run(move |daemon| daemon.conversation_header(workflow))
+    /// Returns the header of the conversation that ends with a workflow.
+    ///
+    /// # Errors
+    /// The workflow does not exist.
+    pub async fn conversation_header(&self, workflow: Seq) -> Result<ConversationHeader, Failure> {
+        let mut header = self.run(move |daemon| daemon.conversation_header(workflow)).await?;
+        header.workflow.spending = self.spending(workflow).await?;
+        Ok(header)
     }
 }
 

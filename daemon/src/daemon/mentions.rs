@@ -13,11 +13,14 @@ use super::DaemonHandle;
 use super::handle::{HandleState, run_on_thread};
 use super::views::ledger_failure;
 use crate::history::{EntryFilter, HistoryQuery};
+use crate::session::Mentionable;
 
 /// Files that are offered at a time.
 const MAX_FILES: usize = 8;
 /// Files of a folder that are looked at.
 const MAX_WALKED: usize = 20_000;
+/// How deep below a folder they may lie.
+const MAX_DEPTH: usize = 12;
 /// Proposals that are offered at a time.
 const MAX_PROPOSALS: usize = 8;
 /// Proposals that are offered before anything was typed.
@@ -43,18 +46,22 @@ impl DaemonHandle {
         typed: String,
     ) -> Result<OfferedMentions, Failure> {
         let typed = TypedMention::new(&typed);
-        let found = self.session(session)?.find_mentionable(typed.rest.clone()).await?;
+        let handle = self.session(session)?;
+        let found = match typed.kind {
+            Some(TypedKind::Proposal) => Mentionable::default(),
+            None | Some(TypedKind::File | TypedKind::Folder) => {
+                handle.find_mentionable(typed.rest.clone()).await?
+            }
+        };
         let (state, session) = (Arc::clone(&self.state), session.clone());
         run_on_thread(move || {
             let mut mentions = Vec::new();
             if typed.kind.is_none() {
                 mentions.extend(offer_words(&typed.rest, found.is_in_studio));
             }
-            if typed.kind != Some(TypedKind::Proposal) {
-                mentions.extend(found.instances.into_iter().map(|it| typed.offer_instance(it)));
-                if let Some(folder) = found.folder.filter(|_| typed.is_searching()) {
-                    mentions.extend(typed.offer_files(&folder));
-                }
+            mentions.extend(found.instances.into_iter().map(|it| typed.offer_instance(it)));
+            if let Some(folder) = found.folder.filter(|_| typed.is_searching()) {
+                mentions.extend(typed.offer_files(&folder));
             }
             if matches!(typed.kind, None | Some(TypedKind::Proposal)) {
                 mentions.extend(typed.offer_proposals(&state, session)?);
@@ -123,7 +130,9 @@ impl TypedMention {
     /// Git ignores, are left out.
     fn offer_files(&self, folder: &Path) -> Vec<OfferedMention> {
         let is_folder = self.kind == Some(TypedKind::Folder);
-        let walk = WalkBuilder::new(folder).require_git(false).build().flatten().take(MAX_WALKED);
+        let mut walk = WalkBuilder::new(folder);
+        let walk = walk.require_git(false).max_depth(Some(MAX_DEPTH)).build();
+        let walk = walk.flatten().take(MAX_WALKED);
         let wanted = walk.filter(|entry| {
             let kind = entry.file_type();
             kind.is_some_and(|it| if is_folder { it.is_dir() } else { it.is_file() })
@@ -147,6 +156,8 @@ impl TypedMention {
         let mention = |path: String| {
             let is_plain = path.chars().all(|c| c.is_alphanumeric() || "/._-+".contains(c))
                 && path.ends_with(char::is_alphanumeric);
+            // `game.` begins the path of an instance.
+            let path = if path.starts_with("game.") { format!("./{path}") } else { path };
             let path = if is_plain { path } else { format!("\"{path}\"") };
             offer(&format!("{name}:{path}"), about.to_owned())
         };
@@ -209,6 +220,7 @@ mod tests {
             "docs/shop.",
             "Packages/Shop.luau",
             ".secret/shop.txt",
+            "game.shop.json",
         ] {
             let file = folder.path().join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -219,6 +231,7 @@ mod tests {
         let expected = [
             "@file:\"docs/shop.\"",
             "@file:src/Shop.luau",
+            "@file:./game.shop.json",
             "@file:\"docs/my shop (old).md\"",
             "@file:src/shop/init.luau",
         ];

@@ -367,14 +367,7 @@ impl DaemonActor {
             .workflow_cache
             .current_state(&self.ledger, seq)
             .map_err(|error| ledger_failure(&error))?;
-        let place = read.workflow(seq).map(|workflow| workflow.place.clone());
-        let mut view = workflow_view(&self.ledger, &self.event_hub, seq, read)?;
-        let caps = self.model_selector.spending_caps().with_limits(&self.settings.limits);
-        if let Some(place) = place {
-            let spending = self.usage_meter.read_spending(&self.ledger, &caps, seq, &place);
-            view.spending = spending.map_err(|error| ledger_failure(&error))?;
-        }
-        Ok(view)
+        workflow_view(&self.ledger, &self.event_hub, seq, read)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
@@ -15,6 +16,7 @@ use vector_providers::config::editor_link::{EditorLink, file_address};
 use super::DaemonHandle;
 use super::handle::run_on_thread;
 use crate::failure::failure;
+use crate::session::SessionMessage;
 
 /// How long Studio may take to show something.
 const STUDIO_WAIT: Duration = Duration::from_secs(5);
@@ -32,20 +34,14 @@ impl DaemonHandle {
         let RevealRequest { path, line, target } = request;
         match target {
             RevealTarget::Studio => {
-                let answers = self.session(session)?.reveal(path, line).await?;
-                run_on_thread(move || match answers.recv_timeout(STUDIO_WAIT) {
-                    Ok(PluginAnswer::Failed { reason }) => Err(failure(
-                        FailureKind::Settled,
-                        reason,
-                        "Look for it in Studio's explorer.",
-                    )),
-                    Ok(_) => Ok(Revealed::default()),
-                    Err(_) => {
-                        let message = "Studio has not answered.";
-                        let hint =
-                            "Check that the place is open, and that Vector's plugin is connected.";
-                        Err(failure(FailureKind::Settled, message, hint))
-                    }
+                let handle = self.session(session)?;
+                let answer = handle.reveal(path, line).await?;
+                run_on_thread(move || {
+                    let answered = answer.wait_until(Instant::now() + STUDIO_WAIT);
+                    drop(answer);
+                    // A question that was not answered in time is withdrawn.
+                    handle.send(SessionMessage::RunWorkflows);
+                    describe_revealed(answered.ok())
                 })
                 .await
             }
@@ -94,10 +90,26 @@ impl DaemonHandle {
             let hint = "Open it in Studio, or open its Rojo project beside the place.";
             return Err(failure(FailureKind::NotFound, message, hint));
         };
-        let editor = self.run(|daemon| Ok(daemon.model_selector.editor())).await?;
+        let selector = self.run(|daemon| Ok(Arc::clone(&daemon.model_selector))).await?;
+        // The settings are read from files.
+        let editor = run_on_thread(move || Ok(selector.editor())).await?;
         let file = file.display().to_string();
         let link = editor.link(&file, line.unwrap_or(1).max(1));
         Ok((file, link))
+    }
+}
+
+fn describe_revealed(answer: Option<PluginAnswer>) -> Result<Revealed, Failure> {
+    match answer {
+        Some(PluginAnswer::Failed { reason }) => {
+            Err(failure(FailureKind::Settled, reason, "Look for it in Studio's explorer."))
+        }
+        Some(_) => Ok(Revealed::default()),
+        None => {
+            let message = "Studio has not answered.";
+            let hint = "Check that the place is open, and that Vector's plugin is connected.";
+            Err(failure(FailureKind::Settled, message, hint))
+        }
     }
 }
 

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use scene_schemas::api::{
-    Failure, FailureKind, KeyHandover, ProviderKeys, Settings, SpendingLimits, Usage,
+    CappedSpending, Failure, FailureKind, KeyHandover, ProviderKeys, Settings, SpendingLimits,
+    Usage,
 };
+use scene_schemas::entry::{Entry, Seq};
 
 use super::handle::run_on_thread;
 use super::settings_store::save_settings;
-use super::views::ledger_failure;
+use super::views::{ledger_failure, not_found};
 use super::{DaemonActor, DaemonHandle};
 use crate::failure::failure;
 use crate::session::Answer;
@@ -29,7 +31,7 @@ impl DaemonActor {
     }
 
     fn change_settings(&mut self, settings: Settings) -> Result<Settings, Failure> {
-        check_limits(&settings.limits)?;
+        check_amounts(&settings.limits)?;
         if let Err(why) = self.model_selector.select_models(Some(&settings.model)) {
             let hint = format!("Choose one of: {}.", self.model_selector.list_choices().join(", "));
             return Err(failure(FailureKind::BadRequest, why, hint));
@@ -57,7 +59,7 @@ impl DaemonActor {
     }
 }
 
-fn check_limits(limits: &SpendingLimits) -> Result<(), Failure> {
+fn check_amounts(limits: &SpendingLimits) -> Result<(), Failure> {
     let SpendingLimits { day, project, task, request } = limits;
     let wrong = |limit: &f64| !limit.is_finite() || *limit < 0.0;
     match [day, project, task, request].into_iter().flatten().find(|limit| wrong(limit)) {
@@ -86,6 +88,30 @@ impl DaemonHandle {
 
     pub fn accept_keys(&self, handover: KeyHandover) -> Answer<ProviderKeys> {
         self.run(|daemon| Ok(daemon.accept_keys(handover)))
+    }
+
+    /// Returns what was spent of the caps that are set for a workflow.
+    ///
+    /// # Errors
+    /// The workflow does not exist, or the ledger cannot be read.
+    pub async fn spending(&self, workflow: Seq) -> Result<Vec<CappedSpending>, Failure> {
+        let of = move |daemon: &mut DaemonActor| {
+            let started = daemon.ledger.record_at(workflow);
+            let started = started.map_err(|error| ledger_failure(&error))?;
+            let Some(Entry::Started { place, .. }) = started.map(|record| record.entry) else {
+                return Err(not_found(workflow));
+            };
+            Ok((place, Arc::clone(&daemon.model_selector), daemon.settings.limits))
+        };
+        let (place, selector, limits) = self.run(of).await?;
+        let (ledger, meter) = (Arc::clone(&self.state.ledger), Arc::clone(&self.state.usage_meter));
+        // Settings and, the first time, the whole ledger are read.
+        run_on_thread(move || {
+            let caps = selector.spending_caps().with_limits(&limits);
+            let spending = meter.read_spending(&ledger, &caps, workflow, &place);
+            spending.map_err(|error| ledger_failure(&error))
+        })
+        .await
     }
 
     /// Returns the total usage of models.

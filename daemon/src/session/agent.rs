@@ -184,7 +184,10 @@ impl SessionActor {
     fn view_call(&self, seq: Seq) -> Option<CallView> {
         let mut at_work = self.engine.active_workflows();
         let view = at_work.find_map(|(name, workflow)| workflow_call_view(workflow, name, seq))?;
-        Some(CallView { looking_at: self.event_hub.viewed_proposal(), ..view })
+        // What a person does in other places is not told.
+        let is_here = |seq: &Seq| self.engine.find_proposal(*seq).is_some();
+        let viewed = self.event_hub.viewed_proposal().filter(is_here);
+        Some(CallView { viewed, ..view })
     }
 
     /// Returns the outcome of a call, also if its workflow has ended.
@@ -379,7 +382,7 @@ pub(crate) fn workflow_call_view(workflow: &Workflow, name: Seq, seq: Seq) -> Op
         tool: workflow.call(call)?.0.to_owned(),
         outcome: workflow.outcome_of_call(call)?,
         on_top_of: Vec::new(),
-        looking_at: None,
+        viewed: None,
     })
 }
 

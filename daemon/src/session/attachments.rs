@@ -53,7 +53,7 @@ pub(crate) struct SessionRequest {
 }
 
 /// What a place has to mention.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Mentionable {
     pub(crate) instances: Vec<FoundInstance>,
     /// The folder whose files can be mentioned.
@@ -139,6 +139,7 @@ impl SessionActor {
         let studio = match self.engine.studio() {
             None => StudioAccess::Closed,
             Some(_) if *is_from_plugin => StudioAccess::Busy,
+            Some(_) if self.is_studio_away() => StudioAccess::Away,
             Some(_) => StudioAccess::Open,
         };
         let place = RequestPlace {
@@ -209,10 +210,16 @@ impl SessionActor {
             return self.start_workflow(request, driver, mode);
         };
         let place = self.engine.place();
-        let mut follows =
-            conversation::last_task(&self.ledger, &place, model_request::unix_millis())
-                .map_err(|error| engine_failure(&error.into()))?;
+        let follows = conversation::last_task(&self.ledger, &place, model_request::unix_millis())
+            .map_err(|error| engine_failure(&error.into()))?;
         let at_work = follows.filter(|it| self.engine.is_active(*it));
+        if let Some(workflow) = at_work.filter(|_| !chat.begins) {
+            return self.continue_task(workflow, chat, attached, driver);
+        }
+        let (goal, interaction) = (chat.text, chat.interaction);
+        let mut request = UserRequest { goal, attached, interaction, follows: None };
+        // A request that cannot be sent ends nothing.
+        self.check_first_request(&driver, &request)?;
         if chat.begins {
             if let Some(workflow) = at_work {
                 self.act_on_workflow(workflow, WorkflowAction::Cancel, None)?;
@@ -223,24 +230,30 @@ impl SessionActor {
                 model_request::unix_millis(),
             );
             cleared.map_err(|error| engine_failure(&error.into()))?;
-            follows = None;
-        } else if let Some(workflow) = at_work {
-            return self.continue_task(workflow, chat, attached, driver);
-        }
-        let request =
-            UserRequest { goal: chat.text, attached, interaction: chat.interaction, follows };
-        model_request::check_first_message(&driver, &request).map_err(|why| {
-            failure(FailureKind::TooLarge, why, "Make it shorter, or choose another model.")
-        })?;
-        if let ToolDriver::Provider(ProviderKind::Model(models)) = &driver {
-            self.engine.set_spending_limits(self.active_settings.limits());
-            let passed = self.engine.check_first_cost(models, &request);
-            let passed = passed.map_err(|error| engine_failure(&error.into()))?;
-            if let Some(ModelTrouble { code, message, hint, .. }) = passed {
-                return Err(failure(code, message, &hint));
-            }
+        } else {
+            request.follows = follows;
         }
         self.start_workflow(request, driver, mode)
+    }
+
+    /// Checks that the first request of a task fits into the model's window and passes no cap.
+    fn check_first_request(
+        &mut self,
+        driver: &ToolDriver,
+        request: &UserRequest,
+    ) -> Result<(), Failure> {
+        model_request::check_first_message(driver, request).map_err(|why| {
+            failure(FailureKind::TooLarge, why, "Make it shorter, or choose another model.")
+        })?;
+        let ToolDriver::Provider(ProviderKind::Model(models)) = driver else {
+            return Ok(());
+        };
+        self.engine.set_spending_limits(self.active_settings.limits());
+        let passed = self.engine.check_first_cost(models, request);
+        match passed.map_err(|error| engine_failure(&error.into()))? {
+            None => Ok(()),
+            Some(ModelTrouble { code, message, hint, .. }) => Err(failure(code, message, &hint)),
+        }
     }
 
     /// Adds a message to an active task. It is part of the next request to the model, or the answer

@@ -9,21 +9,22 @@ use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     AgentCall, ApplyAck, ApplyReceipt, CallView, Chat, CommentReplies, DecisionRequest,
-    DecisionResponse, Failure, FailureKind, PermissionDecision, PluginAnswer, RevokeRule,
-    SceneReceipt, SceneUpdate, WorkflowStarted,
+    DecisionResponse, Failure, FailureKind, PermissionDecision, RevokeRule, SceneReceipt,
+    SceneUpdate, WorkflowStarted,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use vector_core::prompt::ToolCall;
 use vector_engine::render_input::PictureSubject;
+use vector_engine::studio::AwaitedAnswer;
 use vector_render::ViewDirection;
 
 use super::attachments::{Mentionable, SessionRequest};
@@ -175,12 +176,8 @@ impl SessionHandle {
         self.request(move |reply| SessionMessage::ScriptFile(path, reply))
     }
 
-    /// Shows a script or an instance in Studio. Returns the receiver of Studio's answer.
-    pub(crate) fn reveal(
-        &self,
-        path: InstancePath,
-        line: Option<u32>,
-    ) -> Answer<Receiver<PluginAnswer>> {
+    /// Shows a script or an instance in Studio. Returns Studio's answer, which has to be awaited.
+    pub(crate) fn reveal(&self, path: InstancePath, line: Option<u32>) -> Answer<AwaitedAnswer> {
         self.request(move |reply| SessionMessage::Reveal(path, line, reply))
     }
 

@@ -26,8 +26,8 @@ use std::time::Duration;
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     ApplyAck, ApplyReceipt, CallView, DecisionRequest, DecisionResponse, EventRecord, Failure,
-    FailureKind, PluginAnswer, ProposedScript, SceneReceipt, SceneUpdate, ScriptPage, SessionId,
-    SessionNeed, ThinkingPhase, WorkflowStarted,
+    FailureKind, ProposedScript, SceneReceipt, SceneUpdate, ScriptPage, SessionId, SessionNeed,
+    ThinkingPhase, WorkflowStarted,
 };
 use scene_schemas::entry::{Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
@@ -45,7 +45,8 @@ use vector_providers::model_selector::ModelSelector;
 pub(crate) use self::active_settings::{ActiveSettings, RequestSettings};
 use self::agent::AgentConnection;
 pub(crate) use self::agent::{CallRequest, call_name, call_not_found, workflow_call_view};
-use self::attachments::{Mentionable, SessionRequest};
+pub(crate) use self::attachments::Mentionable;
+use self::attachments::SessionRequest;
 pub use self::handle::{Answer, PictureOptions, SessionHandle, WorkflowAction};
 pub(crate) use self::handle::{Reply, SharedActor};
 use self::model_calls::ActiveRequest;
@@ -53,6 +54,7 @@ use vector_engine::fetch::FetchResult;
 use vector_engine::model_request;
 use vector_engine::model_request::ModelRequest;
 use vector_engine::render_input::PictureSubject;
+use vector_engine::studio::AwaitedAnswer;
 use vector_engine::studio::StudioTarget;
 use vector_engine::{
     Engine, EngineError, EntryListener, NextStep, Target, ToolDriver, UserRequest,
@@ -86,7 +88,7 @@ pub(crate) enum SessionMessage {
     /// Query for the file of a script in a Rojo project, as an absolute path.
     ScriptFile(InstancePath, Reply<Option<PathBuf>>),
     /// Shows a script or an instance in Studio, at a line. The reply receives Studio's answer.
-    Reveal(InstancePath, Option<u32>, Reply<Receiver<PluginAnswer>>),
+    Reveal(InstancePath, Option<u32>, Reply<AwaitedAnswer>),
     /// An agent's call of a tool.
     Call(Box<CallRequest>),
     /// Query for the outcome of a call.
@@ -365,6 +367,7 @@ impl SessionActor {
             }
             SessionMessage::ScriptFile(path, reply) => {
                 let _ = reply.send(Ok(self.engine.script_file(&path)));
+                return;
             }
             SessionMessage::Reveal(path, line, reply) => {
                 let _ = reply.send(self.reveal(&path, line));
@@ -494,6 +497,7 @@ impl SessionActor {
             }
         }
         self.draw_pending();
+        self.engine.drop_abandoned_questions();
         self.emit_requested_context();
         for (workflow, due) in due {
             self.emit_thinking(workflow, due);

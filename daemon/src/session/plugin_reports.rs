@@ -1,20 +1,18 @@
 //! Reports of the plugin about its place: restarts, instances, undo and redo, and the outcomes of
 //! proposals.
 
-use std::sync::mpsc::Receiver;
-
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
-    ApplyAck, ApplyReceipt, Failure, FailureKind, PluginAnswer, PluginQuery, ScenePart,
-    SceneReceipt, SceneUpdate,
+    ApplyAck, ApplyReceipt, Failure, FailureKind, PluginQuery, ScenePart, SceneReceipt, SceneUpdate,
 };
 use scene_schemas::entry::{Seq, StudioPlace};
 use vector_core::workflow::WorkflowInput;
 use vector_engine::EngineError;
-use vector_engine::studio::parse_recording;
+use vector_engine::studio::{AwaitedAnswer, parse_recording};
 
 use super::orphaned;
 use super::{SessionActor, engine_failure};
+use crate::event_hub::AWAY;
 use crate::failure::failure;
 
 impl SessionActor {
@@ -28,6 +26,11 @@ impl SessionActor {
         self.engine.reset_mirror();
         // A ledger error shows up again when the engine runs.
         let _ = self.engine.fail_playtests();
+    }
+
+    /// Whether the place is open in Studio, and its plugin has been silent for too long.
+    pub(super) fn is_studio_away(&self) -> bool {
+        self.engine.studio().is_some() && self.slot.silence_duration() >= AWAY
     }
 
     /// Whether a report is of the current epoch. The session may have been restarted while the
@@ -88,16 +91,21 @@ impl SessionActor {
         Ok(())
     }
 
-    /// Asks Studio to show a script or an instance. Returns the receiver of its answer.
+    /// Asks Studio to show a script or an instance.
     pub(super) fn reveal(
         &mut self,
         path: &InstancePath,
         line: Option<u32>,
-    ) -> Result<Receiver<PluginAnswer>, Failure> {
+    ) -> Result<AwaitedAnswer, Failure> {
         let scene = self.engine.mirror_scene();
         let id = scene.resolve(path).map(|node| scene.id(node)).map_err(|refusal| {
             failure(FailureKind::NotFound, refusal.0, "It may not exist yet, or have been renamed.")
         })?;
+        if self.is_studio_away() {
+            let message = "Studio does not answer at the moment.";
+            let hint = "Check that the place is open, and that Vector's plugin is connected.";
+            return Err(failure(FailureKind::Settled, message, hint));
+        }
         self.engine.ask_studio_for_person(PluginQuery::Reveal { id, line }).ok_or_else(|| {
             let message = "This place is not open in Studio.";
             failure(FailureKind::Settled, message, "Open its file in your editor instead.")

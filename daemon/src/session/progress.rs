@@ -60,13 +60,15 @@ impl SessionActor {
 
     /// Emits additional questions to Studio.
     pub(super) fn emit_requested_context(&mut self) {
-        let work = self.engine.studio().map_or(&[][..], StudioTarget::work);
-        let count = work.iter().filter(|work| matches!(work, Work::Query { .. })).count();
+        let questions = self.engine.studio().into_iter().flat_map(StudioTarget::plan_questions);
+        let questions: Vec<&PluginQuery> = questions.collect();
+        let count = questions.len();
         if count > self.reported_work
             && let Some(workflow) =
                 self.engine.asking_workflow().or(self.workflow_slots.keys().next().copied())
         {
-            self.emit_progress(workflow, Event::ContextRequested { what: describe_work(work) });
+            let what = describe_questions(&questions);
+            self.emit_progress(workflow, Event::ContextRequested { what });
         }
         self.reported_work = count;
     }
@@ -107,12 +109,9 @@ impl SessionActor {
 }
 
 /// Describes the questions to the plugin for the user.
-fn describe_work(work: &[Work]) -> String {
+fn describe_questions(questions: &[&PluginQuery]) -> String {
     let (mut instances, mut scripts, mut others) = (0, 0, Vec::new());
-    for work in work {
-        let Work::Query { query: wanted, .. } = work else {
-            continue;
-        };
+    for wanted in questions {
         match wanted {
             PluginQuery::Properties { of } => instances += of.len(),
             PluginQuery::Sources { ids } => scripts += ids.len(),

@@ -8,14 +8,14 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
-use std::sync::mpsc::Receiver;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use scene_schemas::InstancePath;
 use scene_schemas::api::{Attachment, PluginAnswer, PluginQuery};
 use scene_schemas::entry::{AttachmentSnapshot, Seq};
 use vector_core::mention::{MentionKind, find_mentions};
 use vector_core::proposal::preview_text;
+use vector_engine::studio::AwaitedAnswer;
 use vector_engine::{settings, workflow_state};
 use vector_files::disk::canonical_path;
 use vector_ledger::Ledger;
@@ -72,6 +72,8 @@ pub enum StudioAccess {
     Closed,
     /// The plugin waits for the reply to this request.
     Busy,
+    /// The plugin has been silent for too long.
+    Away,
     Open,
 }
 
@@ -95,10 +97,10 @@ enum PendingMention {
         scripts: Vec<CheckedScript>,
         folder: Option<PathBuf>,
     },
-    /// What Studio has to be asked for, and the receiver of its answer once it was asked.
+    /// What Studio has to be asked for, and its answer once it was asked.
     Studio {
         wanted: StudioMention,
-        answers: Option<Receiver<PluginAnswer>>,
+        answer: Option<AwaitedAnswer>,
     },
 }
 
@@ -154,13 +156,10 @@ impl RequestMentions {
     }
 
     /// Asks Studio for what is mentioned there. `ask` sends a question.
-    pub fn ask_studio(
-        &mut self,
-        mut ask: impl FnMut(PluginQuery) -> Option<Receiver<PluginAnswer>>,
-    ) {
+    pub fn ask_studio(&mut self, mut ask: impl FnMut(PluginQuery) -> Option<AwaitedAnswer>) {
         for mention in &mut self.0 {
-            if let PendingMention::Studio { wanted, answers } = mention {
-                *answers = ask(wanted.to_query());
+            if let PendingMention::Studio { wanted, answer } = mention {
+                *answer = ask(wanted.to_query());
             }
         }
     }
@@ -171,6 +170,8 @@ impl RequestMentions {
     /// A sentence that says what cannot be attached, and why.
     pub fn read_pending(self, cancel: &CancelSwitch) -> Result<ReadMentions, String> {
         let mut read = ReadMentions::default();
+        // All questions to Studio were asked at once.
+        let until = Instant::now() + STUDIO_WAIT;
         for mention in self.0 {
             match mention {
                 PendingMention::Ready(attached) => read.attached.push(attached),
@@ -181,13 +182,12 @@ impl RequestMentions {
                 PendingMention::Problems { scripts, folder } => {
                     read.attached.push(attach_problems(&scripts, folder.as_deref())?);
                 }
-                PendingMention::Studio { wanted, answers } => {
-                    let answer = answers.map(|answers| answers.recv_timeout(STUDIO_WAIT));
-                    let Some(Ok(answer)) = answer else {
+                PendingMention::Studio { wanted, answer } => {
+                    let answered = answer.map(|answer| answer.wait_until(until));
+                    let Some(Ok(answer)) = answered else {
                         return Err(format!(
-                            "{} is not known: Studio has not answered within {} seconds",
-                            wanted.as_str(),
-                            STUDIO_WAIT.as_secs()
+                            "{} is not known: Studio has not answered",
+                            wanted.as_str()
                         ));
                     };
                     read.from_studio.extend(attach_answer(wanted, answer)?);
@@ -262,7 +262,10 @@ fn resolve_mention(
 /// Returns a mention of what Studio has to be asked for.
 fn in_studio(wanted: StudioMention, studio: StudioAccess) -> Result<PendingMention, String> {
     match studio {
-        StudioAccess::Open => Ok(PendingMention::Studio { wanted, answers: None }),
+        StudioAccess::Open => Ok(PendingMention::Studio { wanted, answer: None }),
+        StudioAccess::Away => {
+            Err(format!("{} is not known: Studio does not answer at the moment", wanted.as_str()))
+        }
         StudioAccess::Busy => Err(format!(
             "{} has nothing to attach: nothing is selected in Studio, or no script is open there",
             wanted.as_str()
@@ -571,31 +574,38 @@ mod tests {
         let (_home, ledger) = empty_ledger();
         let scene = Scene::empty_studio_place();
         let open = RequestPlace { studio: StudioAccess::Open, ..in_shell(&ledger) };
-        let read = |text: &str, answer: Option<PluginAnswer>| {
-            let mut mentions = gather_mentions(text, &scene, open)?;
-            assert!(!mentions.is_ready());
-            mentions.ask_studio(|_| {
-                let (sender, answers) = std::sync::mpsc::channel();
-                answer.clone().map(|answer| sender.send(answer));
-                Some(answers)
-            });
-            mentions.read_pending(&CancelSwitch::new()).map(|read| read.from_studio)
-        };
+        let mut asked = Vec::new();
+        let mut mentions = gather_mentions("paint @selection as in @script", &scene, open).unwrap();
+        assert!(!mentions.is_ready());
+        mentions.ask_studio(|wanted| {
+            asked.push(wanted);
+            None
+        });
+        assert_eq!(asked, [PluginQuery::Selection {}, PluginQuery::ActiveScript {}]);
+        let error = mentions.read_pending(&CancelSwitch::new()).unwrap_err();
+        assert_eq!(error, "@selection is not known: Studio has not answered");
         let selected = |count: u32| {
             let ids = (0..count.min(100)).map(|id| InstanceId(format!("studio:{id}"))).collect();
-            Some(PluginAnswer::Selection { ids, count })
+            PluginAnswer::Selection { ids, count }
         };
-        assert_eq!(read("paint @selection", selected(2)).unwrap().len(), 2);
-        for (text, answer, said) in [
-            ("@selection", selected(0), "nothing is selected"),
-            ("@selection", selected(300), "300 instances are selected"),
-            ("@script", Some(PluginAnswer::ActiveScript { script: None }), "no script is open"),
-            ("@output", Some(PluginAnswer::Revealed {}), "Studio could not tell it"),
-            ("@output", None, "Studio has not answered"),
+        let selection = attach_answer(StudioMention::Selection, selected(2)).unwrap();
+        assert_eq!(selection.len(), 2);
+        for (wanted, answer, said) in [
+            (StudioMention::Selection, selected(0), "nothing is selected"),
+            (StudioMention::Selection, selected(300), "300 instances are selected"),
+            (
+                StudioMention::Script,
+                PluginAnswer::ActiveScript { script: None },
+                "no script is open",
+            ),
+            (StudioMention::Output, PluginAnswer::Revealed {}, "Studio could not tell it"),
         ] {
-            let error = read(text, answer).unwrap_err();
+            let error = attach_answer(wanted, answer).unwrap_err();
             assert!(error.contains(said), "{error}");
         }
+        let away = RequestPlace { studio: StudioAccess::Away, ..open };
+        let error = gather_mentions("@output", &scene, away).unwrap_err();
+        assert!(error.contains("Studio does not answer"), "{error}");
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub struct CallView {
     pub on_top_of: Vec<Seq>,
     /// The proposal that a person opened last, within the last minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub looking_at: Option<Seq>,
+    pub viewed: Option<Seq>,
 }
 
 /// The outcome of a call.

@@ -107,8 +107,8 @@ pub enum FailureKind {
     Unpaired,
     /// The token is missing, unknown, or of the wrong kind: 401. Send a new hello.
     Unauthorized,
-    /// The model's provider requires payment before it answers: 402. Choose another model, or pay
-    /// the provider.
+    /// The model's provider requires payment before it answers, or the request would pass a spending
+    /// cap: 402. Choose another model, pay the provider, or raise the cap.
     PaymentRequired,
     /// The request came from another host or page, or from a caller that may not make it: 403.
     Forbidden,
@@ -128,7 +128,8 @@ pub enum FailureKind {
     UnsupportedMediaType,
     /// The plugin and the daemon use different protocol versions: 426. Update the older one.
     Protocol,
-    /// Too many attempts: 429. Wait before the next one.
+    /// Too many attempts, or a limit of a task is reached: 429. Wait before the next one, or let the
+    /// task continue.
     TooMany,
     /// An error in the daemon: 500.
     Internal,

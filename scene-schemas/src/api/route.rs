@@ -175,7 +175,8 @@ fn text_schema(_: &mut SchemaGenerator) -> Json {
 
 /// Text query parameters of `/page/{id}`.
 const PARTS: &[&str] = &[
-    "layout", "session", "place", "path", "tool", "kind", "outcome", "day", "text", "only", "typed",
+    "layout", "session", "place", "path", "tool", "kind", "outcome", "day", "text", "only",
+    "typed", "again",
 ];
 /// Text query parameters that filter the history.
 const HISTORY: &[&str] = &["place", "path", "tool", "kind", "outcome", "day", "text", "only"];

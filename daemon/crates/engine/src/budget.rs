@@ -126,8 +126,8 @@ pub fn find_exceeded_cap(spending: &[CappedSpending], estimate: f64) -> Option<M
         message,
         is_retryable: true,
         hint: format!(
-            "Raise the cap in the settings of the page or the widget and caps.{setting} in {FILE} (the \
-             lower one applies), or choose another model, then continue."
+            "Raise caps.{setting} in {FILE} and the cap in the settings (the lower one applies), or \
+             choose another model, then continue."
         ),
         setting: Some(Setting::Model),
     })

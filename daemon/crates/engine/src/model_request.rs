@@ -63,6 +63,8 @@ pub(crate) struct RequestMemory {
     limits: SpendingLimits,
     /// Whether a user is there who can let a costly request continue.
     is_attended: bool,
+    /// The estimated cost of each workflow's last request, in US dollars.
+    estimated_costs: HashMap<Seq, f64>,
     /// The last estimate that was reported to the user of each workflow, in US dollars.
     reported_costs: HashMap<Seq, f64>,
 }
@@ -97,7 +99,7 @@ pub fn check_first_message(driver: &ToolDriver, request: &UserRequest) -> Result
     let ToolDriver::Provider(ProviderKind::Model(models)) = driver else {
         return Ok(());
     };
-    let client = &models.edit;
+    let client = &models.plan;
     let (estimate, window) = first_message_tokens(models, request);
     if estimate <= window {
         return Ok(());
@@ -138,7 +140,8 @@ pub(crate) fn first_message_tokens(models: &TaskModels, request: &UserRequest) -
     let mut prompt = ModelPrompt { goal, attached, ..ModelPrompt::default() };
     // Include all tools, since this is the upper bound of the size.
     add_rules_and_tools(&mut prompt, request.interaction, models.config.scope_limit, None, true);
-    let client = &models.edit;
+    // A task begins without a plan, which the planning model makes.
+    let client = &models.plan;
     let request =
         client.build_request(&with_xml_calls(prompt, client.chosen_model().model.has_tools));
     // Three bytes a token is a cautious estimate: most texts need fewer tokens.

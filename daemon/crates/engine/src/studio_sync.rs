@@ -7,8 +7,6 @@
 
 use std::collections::BTreeSet;
 
-use std::sync::mpsc::Receiver;
-
 use scene_schemas::Refusal;
 use scene_schemas::api::{ActionResult, ApplyOutcome, PluginAnswer, PluginQuery, ScenePart, Work};
 use scene_schemas::command::AssetContents;
@@ -22,7 +20,7 @@ use vector_place::{OutOfSync, Scene};
 
 use crate::planner::Planner;
 use crate::target::LiveDriver;
-use crate::target::studio::{self, ObservedState, PreparedActions, StudioTarget};
+use crate::target::studio::{self, AwaitedAnswer, ObservedState, PreparedActions, StudioTarget};
 use crate::{Engine, EngineError, workflow_state};
 
 impl Engine {
@@ -44,8 +42,15 @@ impl Engine {
     }
 
     /// Asks Studio something for a person's request. None if the place is not open in Studio.
-    pub fn ask_studio_for_person(&mut self, wanted: PluginQuery) -> Option<Receiver<PluginAnswer>> {
+    pub fn ask_studio_for_person(&mut self, wanted: PluginQuery) -> Option<AwaitedAnswer> {
         Some(self.studio_mut()?.request_for_person(wanted))
+    }
+
+    /// Withdraws the questions of requests whose answers nobody waits for any more.
+    pub fn drop_abandoned_questions(&mut self) {
+        if let Some(studio) = self.studio_mut() {
+            studio.drop_abandoned();
+        }
     }
 
     /// Drops all questions of plans to Studio: they are no longer needed, or will be asked again.

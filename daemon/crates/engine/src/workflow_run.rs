@@ -50,7 +50,6 @@ impl WorkflowRun {
         self.workflow
     }
 
-    /// Sets whether proposals are checked by playing the game.
     /// Returns the files of the scripts that have their own, by the scripts' paths.
     pub fn script_files(&self) -> HashMap<InstancePath, PathBuf> {
         self.engine.script_files()
@@ -63,6 +62,7 @@ impl WorkflowRun {
         self.engine.set_attended(is_attended);
     }
 
+    /// Sets whether proposals are checked by playing the game.
     pub fn set_play_check(&mut self, is_on: bool) {
         self.engine.set_play_check(is_on);
     }

@@ -119,7 +119,8 @@ pub(in super::super) async fn workflow(
     State(daemon): State<DaemonHandle>,
     EntryId(workflow): EntryId,
 ) -> ApiResult<WorkflowView> {
-    Ok(Json(daemon.workflow(workflow).await?))
+    let view = daemon.workflow(workflow).await?;
+    Ok(Json(WorkflowView { spending: daemon.spending(workflow).await?, ..view }))
 }
 
 pub(in super::super) async fn cancel(

@@ -24,8 +24,9 @@ pub(in super::super) async fn proposal(
     State(daemon): State<DaemonHandle>,
     EntryId(proposal): EntryId,
 ) -> ApiResult<ProposalView> {
+    let view = daemon.proposal(proposal).await?;
     daemon.note_viewed(proposal);
-    Ok(Json(daemon.proposal(proposal).await?))
+    Ok(Json(view))
 }
 
 /// The number of rows and lines of a card if the request does not say it.

@@ -105,7 +105,8 @@ impl<G: DaemonGate> McpAgent<G> {
             session: session.map(SessionId),
             tool: tool.to_owned(),
             args,
-            hold: wait.as_secs(),
+            // Planning may take longer than a client with tasks waits for a decision.
+            hold: wait.max(self.wait).as_secs(),
             again: false,
         };
         let view = tokio::select! {

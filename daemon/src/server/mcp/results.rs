@@ -118,10 +118,10 @@ fn outcome_word(became: &AgentCallOutcome) -> &'static str {
 pub(super) fn describe_pending(view: &CallView) -> String {
     match &view.outcome {
         AgentCallOutcome::Pending { proposal, status: ProposalStatus::Waiting, title, .. } => {
-            let seen = match view.looking_at {
+            let seen = match view.viewed {
                 None => String::new(),
-                Some(seen) if seen == *proposal => " They have opened it.".to_owned(),
-                Some(other) => format!(" They are looking at proposal {other}."),
+                Some(seen) if seen == *proposal => " It was opened last.".to_owned(),
+                Some(other) => format!(" Proposal {other} was opened last."),
             };
             format!(
                 "pending: proposal {proposal} ({title}) waits for the person's decision, in Studio's widget, \
@@ -309,7 +309,7 @@ mod tests {
             tool: tool.to_owned(),
             outcome: became,
             on_top_of: Vec::new(),
-            looking_at: None,
+            viewed: None,
         }
     }
 

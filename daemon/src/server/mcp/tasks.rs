@@ -85,7 +85,16 @@ impl<G: DaemonGate> McpAgent<G> {
     /// Withdraws the call of a task, unless it is decided.
     pub(super) async fn withdraw_task(&self, params: CancelTaskParams) -> Result<(), ErrorData> {
         let id = TaskId::parse(&params.task_id)?;
-        self.task_call(&id).await?;
+        let view = self.task_call(&id).await?;
+        if !view.outcome.is_settled() {
+            let open =
+                self.gate.list_sessions().await.map_err(|failure| protocol_error(&failure))?;
+            if !open.sessions.iter().any(|it| it.session == view.session) {
+                let message = "The place is not open, so nothing can be withdrawn. Open it, and cancel \
+                               the task again.";
+                return Err(ErrorData::internal_error(message, None));
+            }
+        }
         self.gate.cancel_call(id.name).await.map_err(|failure| protocol_error(&failure))
     }
 

@@ -306,9 +306,8 @@ pub(super) fn composer_form(sessions: &Sessions, settings: &Settings) -> Markup 
             div.mentions #mentions role="group" aria-label="Attach" hidden {}
             textarea #ask-text name="text" rows="2" required aria-describedby="ask-hint"
                 placeholder="Request a change, or ask about the place" {}
-            ul.attached #attached aria-label="Attached files" hidden {}
+            ul.attached #attached aria-label="Attached files" aria-live="polite" hidden {}
             p.hush #ask-hint { "Enter sends, Shift+Enter starts a new line. @ mentions an instance, a file, a proposal or what is selected. Images can be pasted or dropped." }
-            input #ask-files type="file" multiple hidden aria-label="Files to attach";
             div.row {
                 @if sessions.sessions.len() > 1 {
                     label { span.hush { "Place" }

@@ -90,7 +90,7 @@ fn chosen_settings(settings: &Settings) -> Markup {
             }
             fieldset {
                 legend { "Spending limits, in US dollars" }
-                p.dim { "Of a cap here and one in vector.toml, the lower one applies. Days are in UTC." }
+                p.dim { "Of a cap here and one in vector.toml, the lower one applies; the last limit replaces that of vector.toml. Days are in UTC." }
                 div.limits {
                     (limit_field("limit_day", "Per day", settings.limits.day))
                     (limit_field("limit_project", "Per project", settings.limits.project))
@@ -105,11 +105,11 @@ fn chosen_settings(settings: &Settings) -> Markup {
 
 fn limit_field(name: &str, label: &str, limit: Option<f64>) -> Markup {
     let value = limit.map(|limit| limit.to_string()).unwrap_or_default();
-    let none = if name == "limit_request" { "1" } else { "none" };
+    let none = if name == "limit_request" { "1, or as in vector.toml" } else { "none" };
     html! {
         label.field {
             span { (label) }
-            input name=(name) type="number" min="0" step="0.01" inputmode="decimal" value=(value) placeholder=(none);
+            input name=(name) type="number" min="0" step="any" inputmode="decimal" value=(value) placeholder=(none);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What forbids or delays a request: the limit of messages, spending caps, and a high cost.
 
+use std::time::Duration;
+
 use scene_schemas::api::{FailureKind, Setting, SpendingLimits};
 use scene_schemas::entry::{ModelRequestRecord, Place, Seq};
 use vector_core::workflow::ModelTrouble;
@@ -15,6 +17,9 @@ use crate::{Engine, EngineError, ToolDriver, UserRequest};
 
 /// The length of an answer in an estimate, in tokens.
 const USUAL_ANSWER: u64 = 1_000;
+
+/// How long providers keep a request in their caches, at least.
+const CACHED: Duration = Duration::from_mins(5);
 
 /// A costly request is reported again when the estimate has grown by this factor.
 const REPORT_AGAIN: f64 = 2.0;
@@ -79,20 +84,37 @@ impl Engine {
         let Some(state) = self.executor.workflow(workflow) else {
             return Ok(None);
         };
-        // A provider reads what the request repeats from its cache.
         let last = state.conversation().last_request();
-        let repeated = last.filter(|(_, last)| last.model == request.model);
+        let repeated = last.filter(|(_, last)| {
+            // A summary replaces the messages that the last request had.
+            last.model == request.model
+                && last.system == request.system
+                && last.summary == request.summary
+        });
+        let repeated = repeated.map(|(seq, last)| (*seq, last.estimate.min(request.estimate)));
+        let cache_read = match repeated {
+            Some((seq, tokens)) if self.is_cached(seq)? => tokens,
+            _ => 0,
+        };
         let usage = TokenUsage {
             prompt: request.estimate,
-            cache_read: repeated.map_or(0, |(_, last)| last.estimate.min(request.estimate)),
+            cache_read,
+            cache_write: request.estimate - cache_read,
             generated: USUAL_ANSWER,
             ..TokenUsage::default()
         };
         let dollars = client.cost_in_dollars(&usage).unwrap_or(0.0);
         let place = state.place.clone();
         let caps = self.task_caps(workflow);
+        self.requests.estimated_costs.insert(workflow, dollars);
         let passed = self.check_caps(&caps, Some(workflow), &place, client, dollars)?;
         Ok(passed.or_else(|| self.report_cost(workflow, &caps, request.estimate, dollars)))
+    }
+
+    /// Whether a provider still has the request of this entry in its cache.
+    fn is_cached(&self, request: Seq) -> Result<bool, LedgerError> {
+        let sent = self.executor.ledger().record_at(request)?.map_or(0, |record| record.at);
+        Ok(unix_millis().saturating_sub(sent) < CACHED.as_millis() as u64)
     }
 
     /// Returns the cap that a new task would pass with its first request.
@@ -106,9 +128,11 @@ impl Engine {
     ) -> Result<Option<ModelTrouble>, LedgerError> {
         let (prompt, _) = first_message_tokens(models, request);
         let usage = TokenUsage { prompt, generated: USUAL_ANSWER, ..TokenUsage::default() };
-        let dollars = models.edit.cost_in_dollars(&usage).unwrap_or(0.0);
+        // A task begins without a plan, which the planning model makes.
+        let client = &models.plan;
+        let dollars = client.cost_in_dollars(&usage).unwrap_or(0.0);
         let (caps, place) = (self.caps(models), self.place());
-        self.check_caps(&caps, None, &place, &models.edit, dollars)
+        self.check_caps(&caps, None, &place, client, dollars)
     }
 
     fn check_caps(
@@ -120,7 +144,8 @@ impl Engine {
         estimate: f64,
     ) -> Result<Option<ModelTrouble>, LedgerError> {
         let is_capped = caps.day.or(caps.project).or(caps.workflow).is_some();
-        if !is_capped {
+        let is_free = client.is_free() && client.chosen_model().model.price.is_none();
+        if !is_capped || is_free {
             return Ok(None);
         }
         if !client.is_priced() {
@@ -139,7 +164,18 @@ impl Engine {
         self.requests.spending.read_new_replies(self.executor.ledger())?;
         let spent = &self.requests.spending;
         let spending = spent.capped_spending(caps, workflow, place, unix_millis());
-        Ok(find_exceeded_cap(&spending, estimate))
+        Ok(find_exceeded_cap(&spending, estimate + self.open_costs(workflow)))
+    }
+
+    /// Returns the estimated cost of the requests of other workflows that are being answered.
+    fn open_costs(&self, own: Option<Seq>) -> f64 {
+        let is_open = |workflow: &Seq| {
+            Some(*workflow) != own
+                && self.executor.task(*workflow).is_some_and(|task| task.open_request.is_some())
+        };
+        let costs = self.requests.estimated_costs.iter();
+        let open = costs.filter(|(workflow, _)| is_open(workflow)).map(|(_, dollars)| dollars);
+        open.sum::<f64>() + 0.0
     }
 
     /// Reports an estimate above the limit of a request, once until it has doubled. The user lets it
@@ -158,7 +194,8 @@ impl Engine {
         }
         self.requests.reported_costs.insert(workflow, dollars);
         Some(ModelTrouble {
-            code: FailureKind::PaymentRequired,
+            // A person lets it continue, as after any limit; no setting has to be changed first.
+            code: FailureKind::TooMany,
             message: format!(
                 "The next request has about {tokens} tokens and may cost ${dollars:.2}. You are asked \
                  above ${limit:.2}."

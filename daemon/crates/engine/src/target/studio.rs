@@ -6,11 +6,11 @@
 
 mod created_ids;
 mod observation;
+mod request_questions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, channel};
 
 use scene_schemas::Refusal;
 use scene_schemas::api::{
@@ -29,6 +29,8 @@ use vector_place::{MissingFacts, Node, Scene, reflection};
 
 use self::created_ids::{CreatedIds, created_instances, use_studio_ids, visit_reference};
 pub(crate) use self::observation::{ObservedState, observe_proposal};
+pub use self::request_questions::AwaitedAnswer;
+use self::request_questions::RequestQuestions;
 use super::{CompletedPlan, LiveDriver, PlanContext, TargetDriver};
 use crate::EngineError;
 
@@ -55,9 +57,6 @@ pub struct StudioTarget {
     /// The folder with the memory files of open places.
     memory_folder: PathBuf,
 }
-
-/// Questions by their numbers, each with the receiver of its answer.
-type RequestQuestions = BTreeMap<u64, Sender<PluginAnswer>>;
 
 /// A proposal as actions for Studio.
 #[derive(Debug)]
@@ -129,24 +128,34 @@ impl StudioTarget {
         number
     }
 
-    /// Asks something for a person's request. The receiver fails if the plugin is restarted before
-    /// it has answered.
-    pub fn request_for_person(&mut self, wanted: PluginQuery) -> Receiver<PluginAnswer> {
-        let (sender, answers) = channel();
+    /// Asks something for a person's request.
+    pub fn request_for_person(&mut self, wanted: PluginQuery) -> AwaitedAnswer {
         let number = self.request(wanted);
-        self.request_questions.insert(number, sender);
-        answers
+        self.request_questions.add(number)
+    }
+
+    /// Drops the questions of requests whose answers nobody waits for any more.
+    pub(crate) fn drop_abandoned(&mut self) {
+        for number in self.request_questions.take_abandoned() {
+            self.take_answer(number);
+        }
+    }
+
+    /// Returns the unanswered questions of plans, in order.
+    pub fn plan_questions(&self) -> impl Iterator<Item = &PluginQuery> {
+        self.work.iter().filter(|work| self.is_plan_question(work)).filter_map(|work| match work {
+            Work::Query { query, .. } => Some(query),
+            Work::Apply { .. } | Work::Playtest { .. } | Work::EndPlaytest { .. } => None,
+        })
     }
 
     /// Passes on the answer to a question of a person's request. Returns false if it is none.
     pub(crate) fn answer_request(&mut self, number: u64, answer: &PluginAnswer) -> bool {
-        let Some(sender) = self.request_questions.remove(&number) else {
-            return false;
-        };
-        self.take_answer(number);
-        // The request no longer waits if the answer came too late.
-        let _ = sender.send(answer.clone());
-        true
+        let is_its = self.request_questions.answer(number, answer);
+        if is_its {
+            self.take_answer(number);
+        }
+        is_its
     }
 
     /// Requests missing facts, in chunks.
@@ -172,7 +181,7 @@ impl StudioTarget {
     }
 
     fn is_plan_question(&self, work: &Work) -> bool {
-        matches!(work, Work::Query { number, .. } if !self.request_questions.contains_key(number))
+        matches!(work, Work::Query { number, .. } if !self.request_questions.contains(*number))
     }
 
     /// Removes an answered question and returns it. None if it is not queued.

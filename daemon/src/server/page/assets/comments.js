@@ -42,6 +42,9 @@ export function forgetComments(of) {
   keep(all);
 }
 
+/** Whether comments on a proposal were typed and not sent. */
+export const hasComments = (of) => (stored()[keyOf(of)]?.drafts ?? []).some(({ text }) => text.trim() !== "");
+
 /** Returns the comments on a proposal that have a text, as the daemon takes them. */
 export const comments = (data) => drafts(data).filter(({ text }) => text.trim() !== "");
 

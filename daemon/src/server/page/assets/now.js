@@ -126,6 +126,8 @@ let composed = "";
 
 /** The maximum length of a request, in bytes; the daemon accepts a little more, for the rest of the call. */
 const LONGEST = 800_000;
+/** The maximum length of a request with its files; the daemon accepts 900,000 bytes. */
+const MOST_BODY = 890_000;
 const DRAFT = "vector-draft";
 /** The user's draft, which survives a reload. */
 const drafted = () => JSON.parse(sessionStorage.getItem(DRAFT) ?? "{}");
@@ -196,6 +198,8 @@ const composerSoon = soon(() => root && composer());
 /** Handles a change of the open places or the settings. */
 export function changed(what) {
   if (what === "places") railSoon();
+  // The caps that it shows may have changed.
+  if (what === "settings") headSoon();
   composerSoon();
 }
 
@@ -296,7 +300,8 @@ function called(details, { state, html }) {
   if (html) details.querySelector(".result").replaceChildren(elements(html));
 }
 
-async function ask(text, more = {}) {
+/** Sends a request to the place and in the mode that are chosen now, with the files that are being read. */
+async function ask(text, more = {}, files = []) {
   const form = root.querySelector("#composer form");
   const field = form.elements.session;
   const option = field?.selectedOptions?.[0] ?? field;
@@ -312,6 +317,10 @@ async function ask(text, more = {}) {
     request: crypto.randomUUID(),
     ...more,
   };
+  body.attached = await files;
+  if (JSON.stringify(body).length > MOST_BODY) {
+    throw new Failure("invalid", "The request is too long with its files.", "Your text is still there: make it shorter, or remove a file.");
+  }
   const { workflow } = await call("POST", "/api/chat", body).catch(async (error) => {
     if (error.kind !== "stale") throw error;
     composed = "";
@@ -325,7 +334,8 @@ act("ask", async (form) => {
   const area = form.elements.text;
   const text = area.value.trim();
   if (!text) return;
-  await ask(text, { begins: form.elements.begins.checked, attached: await attached.attachments() });
+  await ask(text, { begins: form.elements.begins.checked }, attached.attachments());
+  attached.clear();
   // The form may have been recreated meanwhile, with the same text.
   const now = root?.querySelector("#composer form")?.elements;
   if (now?.text.value.trim() !== text) return;
@@ -333,7 +343,6 @@ act("ask", async (form) => {
   mentions.close();
   now.begins.checked = false;
   sessionStorage.removeItem(DRAFT);
-  attached.clear();
 });
 act("answer", ({ dataset }) => ask(dataset.text, dataset.interaction ? { interaction: dataset.interaction } : {}));
 act("permit", async ({ dataset }) => {

@@ -5,6 +5,7 @@ import { call, part } from "./daemon.js";
 import { approve, decide, reject } from "./decide.js";
 import { editDecision, editHere, edited, forgetEdits, hasEdits, save, showEdits } from "./edit.js";
 import { carry, forget, leave, leftOut, words } from "./left.js";
+import { carryStep, setTicked, takenSteps, tickSteps } from "./steps.js";
 import { act, elements, failed, fill, question, replaceAddress, soon, swap, toast } from "./ui.js";
 
 const LAYOUT = "vector-layout";
@@ -72,6 +73,7 @@ export function told(told) {
   if (told.proposal === undefined) return;
   const proposal = String(told.proposal);
   if (awaited.has(proposal)) became(proposal);
+  if (told.from !== undefined) carryStep(String(told.from), proposal);
   if (!root) return;
   listSoon();
   const isOpen = /^(waiting|withdrawn)$/.test(article()?.dataset.status);
@@ -108,7 +110,7 @@ async function list() {
   const html = await part("proposals");
   if (!root) return;
   swap(root.querySelector("#list"), html);
-  tickSteps();
+  tickSteps(root);
   root.toggleAttribute("data-none", links().length === 0 && current === null);
   mark();
 }
@@ -151,7 +153,8 @@ async function open(proposal, isSame = false) {
   root.removeAttribute("data-none");
   const slow = isSame ? null : setTimeout(() => one().replaceChildren(elements(LOADING)), SLOW);
   try {
-    const html = await part("proposal", { of: proposal, layout: narrow.matches ? "unified" : layout }, own.signal);
+    const again = isSame ? { again: "1" } : {};
+    const html = await part("proposal", { of: proposal, layout: narrow.matches ? "unified" : layout, ...again }, own.signal);
     if (!root || own !== asked) return;
     const wasWaiting = isSame && article()?.dataset.status === "waiting";
     if (isSame) refresh(html);
@@ -241,6 +244,7 @@ function tick() {
   }
   showComments();
   showEdits();
+  tickSteps(root);
   const label = one().querySelector("#approve");
   if (!label) return;
   const [some, all] = counts();
@@ -415,10 +419,10 @@ act("approve-additive", ({ dataset: { behind } }) =>
     await approveTogether(plain);
   }, true),
 );
-act("approve-steps", ({ dataset: { task } }) =>
+act("approve-steps", (button) =>
   deciding(async () => {
-    const isTicked = ({ dataset }) => dataset.task === task && ticked(dataset.seq) && !hasEdits(dataset.seq);
-    await approveTogether(links().filter(isTicked));
+    const taken = takenSteps(button);
+    await approveTogether(links().filter(({ dataset }) => taken.has(dataset.seq)));
   }, true),
 );
 
@@ -432,26 +436,11 @@ async function approveTogether(chosen) {
   else currentSoon();
 }
 
-/** The small steps that the user took out of their groups. */
-const unticked = new Set();
-const ticked = (proposal) => root.querySelector(`[data-step="${proposal}"]`)?.checked === true;
-
-/** Shows which small steps are ticked, also after the list was replaced. */
-function tickSteps() {
-  for (const box of root.querySelectorAll("[data-step]")) box.checked = !unticked.has(box.dataset.step);
-  for (const button of root.querySelectorAll("[data-act=approve-steps]")) {
-    const count = button.closest(".asks").querySelectorAll("[data-step]:checked").length;
-    button.textContent = count === 1 ? "Approve 1 step" : `Approve ${count} steps`;
-    button.disabled = count === 0;
-  }
-}
-
 addEventListener("change", ({ target }) => {
   const step = target.dataset?.step;
   if (!step || !root) return;
-  if (target.checked) unticked.delete(step);
-  else unticked.add(step);
-  tickSteps();
+  setTicked(step, target.checked);
+  tickSteps(root);
 });
 
 /** Approves proposals one after the other until one is refused. Reports how many were approved, and why not all. */

@@ -33,7 +33,7 @@ act("reveal", async (button) => {
   const body = { path, line: Number(line), target };
   const { file, url } = await call("POST", `/api/sessions/${encodeURIComponent(session)}/reveal`, body);
   if (url) location.assign(url);
-  toast(target === "studio" ? `${path} is shown in Studio.` : `Opening ${file}.`);
+  toast(target === "studio" ? `${path} is shown in Studio.` : `Opening ${file}`, "plain", target === "studio" ? "" : "`editor` in vector.toml chooses the program.");
 });
 
 act("whole-script", async (button) => {

@@ -90,7 +90,11 @@ fn text_change(
 
 /// Renders the buttons that show a script in other programs, at its first change.
 fn reveal_buttons(script: &ScriptDiff, targets: ScriptTargets) -> Markup {
-    let line = script.hunks.first().map_or(1, |hunk| hunk.new_start.max(1));
+    // A new script is nowhere yet.
+    if script.is_new() {
+        return html! {};
+    }
+    let line = script.first_line();
     html! {
         @if targets.has_files {
             button.plain type="button" data-act="reveal" data-target="editor" data-path=(script.path) data-line=(line) { "Open in editor" }

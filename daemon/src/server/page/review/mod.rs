@@ -58,8 +58,11 @@ pub(super) async fn proposal_page(
         Some("split") => DiffLayout::Split,
         _ => DiffLayout::Unified,
     };
-    daemon.note_viewed(of);
     let view = daemon.proposal(of).await?;
+    // The page also fetches the proposal that it shows when something of it has changed.
+    if parameters.text("again")?.is_none() {
+        daemon.note_viewed(of);
+    }
     let task = daemon.workflow(view.workflow).await?;
     let sessions = daemon.list_sessions().await?;
     let replaced = daemon.replaced_proposals(of).await?;

@@ -76,7 +76,7 @@ fn step_group(
                 @for view in views.iter().filter(|it| steps.contains(&it.seq)) {
                     li {
                         label.tick {
-                            input type="checkbox" data-step=(view.seq) checked;
+                            input type="checkbox" name={ "step-" (view.seq) } data-step=(view.seq) data-after=(after_text(view)) checked;
                             span.hush { "Approve " (safe_line(&view.title)) " with the others" }
                         }
                         (pending_link(view, plain.contains(&view.seq)))
@@ -122,6 +122,11 @@ fn task_header(task: &WorkflowView, sessions: &Sessions) -> Markup {
         h2 { a href={ "#/now/" (task.seq) } { (goal_line(task)) } }
         p.dim { "In " (format::place_name(place_name(task, sessions))) ", by " (author_name(task)) }
     }
+}
+
+fn after_text(view: &PendingSummary) -> String {
+    let after: Vec<String> = view.after.iter().map(ToString::to_string).collect();
+    after.join(" ")
 }
 
 fn pending_link(view: &PendingSummary, is_plain: bool) -> Markup {

@@ -81,8 +81,7 @@ fn script_targets(view: &ProposalView, sessions: &Sessions) -> ScriptTargets {
     let proposal = &view.proposal;
     let open = sessions.sessions.iter().find(|it| Some(&it.session) == view.session.as_ref());
     ScriptTargets {
-        has_files: open.is_some()
-            && (proposal.files.is_some() || !proposal.changed_files.is_empty()),
+        has_files: open.is_some() && proposal.has_files(),
         is_in_studio: open.is_some_and(|it| it.in_studio),
     }
 }
