@@ -34,13 +34,18 @@ pub(super) fn call_result(view: &CallView) -> CallToolResult {
             }
             CallToolResult::success(vec![ContentBlock::text(truncate(text))])
         }
-        AgentCallOutcome::Refused { reason, comments, .. } => {
+        AgentCallOutcome::Refused { reason, status, comments, .. } => {
             let mut result = error_result(reason.clone());
-            if !comments.is_empty() {
-                result.structured_content = Some(json!({
+            // What became of a proposal, which a client may show.
+            if status.is_some() {
+                let mut content = json!({
                     "status": outcome_word(&view.outcome), "id": view.call, "tool": view.tool,
-                    "text": reason, "comments": comments,
-                }));
+                    "text": reason.as_str(),
+                });
+                if !comments.is_empty() {
+                    content["comments"] = json!(comments);
+                }
+                result.structured_content = Some(content);
             }
             result
         }
