@@ -45,6 +45,9 @@ fn every_setting_is_read_from_file_and_variable() {
             SettingWriter::Text(_) if setting.key.starts_with("effort") => {
                 ("high".to_owned(), "\"high\"".to_owned())
             }
+            SettingWriter::Text(_) if setting.key == "editor" => {
+                ("zed".to_owned(), "\"zed\"".to_owned())
+            }
             SettingWriter::Text(_) => ("ollama/m".to_owned(), "\"ollama/m\"".to_owned()),
         };
         let (_, none) = loaded("", "", &[]).unwrap();
