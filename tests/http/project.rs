@@ -3,8 +3,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 use vector_tests::binary::{self, Home};
@@ -196,20 +194,25 @@ fn script_is_opened_in_the_editor_by_an_address_or_a_command() {
     assert!(missing.body["message"].as_str().unwrap().contains("no-such-editor"));
     #[cfg(unix)]
     {
+        use std::sync::mpsc::channel;
+        use std::thread;
+        use std::time::Duration;
+
         let told = person.home.path().join("told");
         let editor = person.home.path().join("editor");
-        fs::write(&editor, "#!/bin/sh\nprintf '%s' \"$2\" > \"$1.new\" && mv \"$1.new\" \"$1\"\n")
-            .unwrap();
+        fs::write(&editor, "#!/bin/sh\nprintf '%s' \"$2\" > \"$1\"\n").unwrap();
+        // A pipe: reading it waits for the editor.
+        let made = std::process::Command::new("mkfifo").arg(&told).status().unwrap();
+        assert!(made.success());
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         fs::set_permissions(&editor, mode).unwrap();
         let command = format!("{} {} {{file}}:{{line}}", editor.display(), told.display());
         fs::write(&settings, format!("editor = \"{command}\"\n")).unwrap();
         assert_eq!(reveal(&person, "editor").ok(), json!({ "file": file }));
-        let given_up = Instant::now() + Duration::from_secs(30);
-        while !told.exists() && Instant::now() < given_up {
-            thread::sleep(Duration::from_millis(10));
-        }
-        assert_eq!(fs::read_to_string(&told).unwrap(), format!("{file}:2"));
+        let (sender, opened) = channel();
+        thread::spawn(move || sender.send(fs::read_to_string(told)));
+        let opened = opened.recv_timeout(Duration::from_secs(30)).expect("the editor is started");
+        assert_eq!(opened.unwrap(), format!("{file}:2"));
     }
 }
 

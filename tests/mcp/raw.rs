@@ -3,8 +3,6 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 use vector_tests::binary::{self, Home};
@@ -180,17 +178,19 @@ fn call_of_a_client_with_tasks_becomes_a_task() {
         (&refused["status"], &refused["result"]["isError"]),
         (&json!("completed"), &json!(true))
     );
-    assert!(refused.to_string().contains("Keep it."), "{refused}");
+    let content = &refused["result"]["structuredContent"];
+    assert_eq!(content["status"], "rejected");
+    assert!(content["text"].as_str().unwrap().contains("Keep it."), "{refused}");
 
     // A cancelled task withdraws its proposal.
     let made = rename("Soil");
-    person.waiting();
+    let waiting = person.waiting();
     let cancelled = about(&daemon, "tasks/cancel", &made["taskId"]);
     assert_eq!(cancelled["result"]["resultType"], "complete", "{cancelled}");
-    let given_up = Instant::now() + Duration::from_secs(30);
-    while get(&daemon, &made["taskId"])["status"] == "working" && Instant::now() < given_up {
-        thread::sleep(Duration::from_millis(20));
-    }
+    let wait = json!({ "id": waiting["seq"], "wait": 30 });
+    let params = json!({ "name": "proposal_status", "arguments": wait });
+    let token = Daemon::agent_token(home.path());
+    post_with(&tasks, (&daemon, &token), "tools/call", Some("proposal_status"), params);
     assert_eq!(get(&daemon, &made["taskId"])["status"], "cancelled");
     let pending = person.call("GET", "/api/proposals", &Json::Null).ok();
     assert_eq!(pending["proposals"], json!([]));

@@ -93,12 +93,12 @@ fn check_by_playing_can_be_switched_off() {
     until(studio, "it is off", |_| {
         super::budget::read(&desk.daemon, &desk.home, "/api/settings")["play_check"] == false
     });
-    // A limit that is not an amount is put back, one that is stays.
+    // A text that is not an amount is replaced by the limit that holds.
     let limits =
         || super::budget::read(&desk.daemon, &desk.home, "/api/settings")["limits"].clone();
     let day = || super::object(studio, "Limit day");
     studio.type_into(&day(), "much", true).unwrap();
-    until(studio, "the text is put back", |_| day().text.is_empty());
+    until(studio, "the limit is shown again", |_| day().text.is_empty());
     studio.type_into(&day(), "$2.5", true).unwrap();
     until(studio, "it is set", |_| limits() == json!({ "day": 2.5 }));
     until(studio, "it is shown", |_| day().text == "2.5");

@@ -177,8 +177,12 @@ impl EditTask<'_> {
         }
         let mut user_request = UserRequest::from(goal.as_str());
         if calls.is_none() {
-            // A dry run has a ledger of its own.
-            let known = Ledger::open(home)?;
+            // A dry run has a ledger of its own, and creates none in Vector's folder.
+            let known = if dry_run && home.join(vector_ledger::FILE).exists() {
+                Arc::new(Ledger::open(home)?)
+            } else {
+                Arc::clone(ledger)
+            };
             user_request.attached = read_mentions(&goal, &opened.1, at.settings_folder(), &known)?;
         }
         model_request::check_images(&driver, &user_request.attached).map_err(anyhow::Error::msg)?;

@@ -454,7 +454,7 @@ mod tests {
             let script = scene.create(scene.root(), "Script", name);
             scene.set_source(script, text.to_owned());
         }
-        let all = attached("mend @problems", &scene, shell).unwrap();
+        let all = attached("fix @problems", &scene, shell).unwrap();
         let AttachmentSnapshot::Problems { scripts: 3, findings, more: 0 } = &all[0] else {
             panic!("{all:?}");
         };

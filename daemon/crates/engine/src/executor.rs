@@ -28,6 +28,10 @@ pub(crate) struct ActiveTask {
     pub(crate) is_other_epoch: bool,
     /// The model request whose reply is awaited.
     pub(crate) open_request: Option<Seq>,
+    /// The estimated cost of its last request, in US dollars.
+    pub(crate) estimated_cost: f64,
+    /// The last estimate that was reported to the user, in US dollars.
+    pub(crate) reported_cost: Option<f64>,
     /// The call that waits for a fetch, and the fetch.
     pub(crate) fetching: Option<(Seq, Arc<FetchRequest>)>,
     /// For the check of a proposal: the scene without it and with it.
@@ -47,6 +51,8 @@ impl ActiveTask {
             driver,
             is_other_epoch: false,
             open_request: None,
+            estimated_cost: 0.0,
+            reported_cost: None,
             fetching: None,
             checking: None,
             ran: None,
@@ -110,6 +116,10 @@ impl Executor {
 
     pub(crate) fn active_seqs(&self) -> impl Iterator<Item = Seq> {
         self.tasks.keys().copied()
+    }
+
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = (&Seq, &ActiveTask)> {
+        self.tasks.iter()
     }
 
     pub(crate) fn task(&self, workflow: Seq) -> Option<&ActiveTask> {

@@ -7,7 +7,6 @@
 mod limits;
 mod model_response;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -63,10 +62,6 @@ pub(crate) struct RequestMemory {
     limits: SpendingLimits,
     /// Whether a user is there who can let a costly request continue.
     is_attended: bool,
-    /// The estimated cost of each workflow's last request, in US dollars.
-    estimated_costs: HashMap<Seq, f64>,
-    /// The last estimate that was reported to the user of each workflow, in US dollars.
-    reported_costs: HashMap<Seq, f64>,
 }
 
 /// A request that is ready to be sent.

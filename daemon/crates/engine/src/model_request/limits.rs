@@ -106,7 +106,9 @@ impl Engine {
         let dollars = client.cost_in_dollars(&usage).unwrap_or(0.0);
         let place = state.place.clone();
         let caps = self.task_caps(workflow);
-        self.requests.estimated_costs.insert(workflow, dollars);
+        if let Some(task) = self.executor.task_mut(workflow) {
+            task.estimated_cost = dollars;
+        }
         let passed = self.check_caps(&caps, Some(workflow), &place, client, dollars)?;
         Ok(passed.or_else(|| self.report_cost(workflow, &caps, request.estimate, dollars)))
     }
@@ -169,13 +171,10 @@ impl Engine {
 
     /// Returns the estimated cost of the requests of other workflows that are being answered.
     fn open_costs(&self, own: Option<Seq>) -> f64 {
-        let is_open = |workflow: &Seq| {
-            Some(*workflow) != own
-                && self.executor.task(*workflow).is_some_and(|task| task.open_request.is_some())
-        };
-        let costs = self.requests.estimated_costs.iter();
-        let open = costs.filter(|(workflow, _)| is_open(workflow)).map(|(_, dollars)| dollars);
-        open.sum::<f64>() + 0.0
+        let others = self.executor.tasks().filter(|(workflow, _)| Some(**workflow) != own);
+        let open = others.filter(|(_, task)| task.open_request.is_some());
+        // The sum of no numbers is -0.0.
+        open.map(|(_, task)| task.estimated_cost).sum::<f64>() + 0.0
     }
 
     /// Reports an estimate above the limit of a request, once until it has doubled. The user lets it
@@ -188,11 +187,11 @@ impl Engine {
         dollars: f64,
     ) -> Option<ModelTrouble> {
         let limit = caps.request.filter(|limit| self.requests.is_attended && dollars > *limit)?;
-        let reported = self.requests.reported_costs.get(&workflow);
-        if reported.is_some_and(|reported| dollars < reported * REPORT_AGAIN) {
+        let task = self.executor.task_mut(workflow)?;
+        if task.reported_cost.is_some_and(|reported| dollars < reported * REPORT_AGAIN) {
             return None;
         }
-        self.requests.reported_costs.insert(workflow, dollars);
+        task.reported_cost = Some(dollars);
         Some(ModelTrouble {
             // A person lets it continue, as after any limit; no setting has to be changed first.
             code: FailureKind::TooMany,
