@@ -217,7 +217,7 @@ mod tests {
             "src/Shop.luau",
             "src/shop/init.luau",
             "docs/my shop (old).md",
-            "docs/shop.",
+            "docs/shop,",
             "Packages/Shop.luau",
             ".secret/shop.txt",
             "game.shop.json",
@@ -229,7 +229,7 @@ mod tests {
         fs::write(folder.path().join(".gitignore"), "Packages/\n").unwrap();
         let found = texts(folder.path(), "SHOP");
         let expected = [
-            "@file:\"docs/shop.\"",
+            "@file:\"docs/shop,\"",
             "@file:src/Shop.luau",
             "@file:./game.shop.json",
             "@file:\"docs/my shop (old).md\"",
