@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
+use vector_tests::agent::Agent;
 use vector_tests::binary::{self, Home, Output};
 use vector_tests::daemon::Daemon;
 use vector_tests::human::Human;
@@ -195,6 +196,42 @@ mod on_a_terminal {
         let file = bench.file.display().to_string();
         let main = bench.home.run(&["source", &file, "game.ServerScriptService.Main[1]"], "");
         assert!(main.stdout.contains("loadstring"), "{}", main.stdout);
+    }
+
+    #[test]
+    fn small_steps_of_a_task_are_decided_together() {
+        let bench = Bench::new();
+        let ledger = bench.home.path().join("vector");
+        let mut agent = Agent::new(&bench.daemon, &ledger, "builder");
+        let mut folder = |name: &str, parent: &str| {
+            let props = json!({ "Name": name });
+            let args = json!({ "className": "Folder", "parentPath": parent, "props": props });
+            agent.propose("create_instance", &args)
+        };
+        let park = folder("Park", "game.Workspace");
+        let pond = folder("Pond", "game.Workspace.Park");
+        let [shop, mine] = ["Shop", "Mine"].map(|name| folder(name, "game.Workspace"));
+        let gone = agent.propose("delete_instance", &json!({ "path": "game.Workspace.Lamp" }));
+        let mut reviewer = person(&bench, &["--once"]);
+        // What deletes is not in the group.
+        let list = reviewer.answers("Apply these 4 steps?", "v");
+        assert!(list.contains("Create Folder Park") && !list.contains("Lamp"), "{list}");
+        let cards = reviewer.answers("Apply these 4 steps?", "2 4");
+        assert!(cards.contains(&format!("Proposal {mine}")), "{cards}");
+        let refused = reviewer.answers("Apply these 4 steps?", "5-9");
+        assert!(refused.contains("Step 2 depends on step 1."), "{refused}");
+        let refused = reviewer.answers("Apply these 4 steps?", "1-2, 4");
+        assert!(refused.contains("There are the steps 1 to 4; `5-9` names none."), "{refused}");
+        // The step that was not chosen is asked about by itself.
+        let card = reviewer.answers(APPLY, "n");
+        assert!(card.contains("Create Folder Shop"), "{card}");
+        reviewer.answers("Reason (optional", "");
+        let card = reviewer.answers(APPLY, "k");
+        assert!(card.contains("Lamp"), "{card}");
+        ends(reviewer, 3);
+        let outcomes = [park, pond, shop, mine, gone].map(|it| bench.status(it));
+        assert_eq!(outcomes, ["applied", "applied", "rejected", "applied", "waiting"]);
+        assert!(bench.tree().contains("Pond"));
     }
 
     #[test]

@@ -165,7 +165,7 @@ fn script_is_opened_in_the_editor_by_an_address_or_a_command() {
             json!({ "path": "game.ServerScriptService.Game.Main", "line": 2, "target": target });
         person.call("POST", &format!("/api/sessions/{}/reveal", person.session), &request)
     };
-    let file = person.file("Main.server.luau").canonicalize().unwrap().display().to_string();
+    let file = binary::path_there(&person.file("Main.server.luau").canonicalize().unwrap());
     let address = |scheme: &str| {
         let path = file.replace('\\', "/");
         format!("{scheme}://file{}{path}:2", if path.starts_with('/') { "" } else { "/" })

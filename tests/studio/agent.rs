@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use studio_sim::{Signals, Studio};
 use vector_tests::daemon::{self, Daemon};
 
-use super::{Desk, click, eval, object, until, until_shown, until_there};
+use super::{Desk, click, eval, has, object, until, until_shown, until_there};
 
 const MODES: [Signals; 2] = [Signals::Immediate, Signals::Deferred];
 
@@ -99,6 +99,50 @@ fn agent_changes_are_decided_in_the_widget() {
         until(studio, "that it is undone", |_| true);
         while status() != "undone" {}
     }
+}
+
+#[test]
+fn small_steps_are_approved_together_in_the_widget() {
+    let desk = Desk::ready(Signals::Deferred);
+    let (studio, agent) = (&desk.studio, Agent::of(&desk));
+    let mut calls = 0;
+    let mut propose = |tool: &str, args: Json| {
+        calls += 1;
+        let call = answered(studio, &agent.calls(&calls.to_string(), tool, args));
+        call["outcome"]["proposal"].as_u64().unwrap_or_else(|| panic!("{call}"))
+    };
+    let folder = |name: &str, parent: &str| json!({ "className": "Folder", "parentPath": parent, "props": { "Name": name } });
+    propose("delete_instance", json!({ "path": "game.Workspace.Wall" }));
+    let park = propose("create_instance", folder("Park", "game.Workspace"));
+    until_there(studio, "Approve");
+    assert!(!has(studio, "ApproveSteps"), "there is no group of one");
+    propose("create_instance", folder("Pond", "game.Workspace.Park"));
+    let shop = propose("create_instance", folder("Shop", "game.Workspace"));
+    until_shown(studio, "3 small steps of one task wait:");
+    // A press that was meant for fewer steps does nothing.
+    let early = studio.click(&object(studio, "ApproveSteps")).unwrap_err();
+    assert!(early.to_string().contains("is not active"), "{early}");
+    studio.run_for(1.0);
+    // A step on top of an unticked one is unticked too.
+    click(studio, &format!("Step:{park}"));
+    until_shown(studio, "Approve 1 step");
+    click(studio, "ApproveSteps");
+    let is_there = |name: &str| {
+        eval(studio, &format!("return workspace:FindFirstChild('{name}', true) ~= nil")) == true
+    };
+    until(studio, "applied", |_| is_there("Shop"));
+    assert!(!is_there("Park"));
+    click(studio, &format!("Step:{park}"));
+    until_shown(studio, "Approve 2 steps");
+    click(studio, "ApproveSteps");
+    until(studio, "applied", |_| is_there("Pond"));
+    until(studio, "gone", |studio| !has(studio, "ApproveSteps"));
+    assert!(is_there("Wall"), "what deletes is never in a group");
+    assert!(shop > park);
+    for _ in 0..3 {
+        assert!(studio.undo(), "each step is an undo step of its own");
+    }
+    assert!(!is_there("Park") && !is_there("Shop"));
 }
 
 #[test]

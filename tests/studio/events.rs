@@ -73,6 +73,8 @@ fn proposal_card(rows: u32, lines: u32) -> ProposalCard {
         runs: None,
         notes: Vec::new(),
         rules: Vec::new(),
+        after: Vec::new(),
+        is_small_step: false,
         preview: Preview { rows: (0..shown).map(row).collect(), ..Preview::default() },
         more: rows - shown,
         parts: rows,

@@ -18,7 +18,7 @@ use vector_tests::places::{self, Format};
 use vector_tests::{printed, repository, vectors};
 
 use super::agent::{Agent, answered};
-use super::{click, load, object, until, until_shown, until_there};
+use super::{click, has, load, object, until, until_shown, until_there};
 
 const WIDGET: &str = "Vector";
 const HEIGHT: u32 = 700;
@@ -226,6 +226,17 @@ fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     until_shown(&studio, "Additions within game.Workspace.Park");
     until_shown(&studio, "applied. Undo in Studio");
     album.take(&studio, "rules");
+    for (call, name) in [("3", "Shop"), ("4", "Mine")] {
+        let named = json!({ "Name": name });
+        let folder =
+            json!({ "className": "Folder", "parentPath": "game.Workspace", "props": named });
+        answered(&studio, &agent.calls(call, "create_instance", folder));
+    }
+    until_shown(&studio, "Approve 2 steps");
+    album.take(&studio, "steps");
+    studio.run_for(1.0);
+    click(&studio, "ApproveSteps");
+    until(&studio, "no steps", |studio| !has(studio, "ApproveSteps"));
     let backdoor = "local all = getfenv()\nrequire(7132546)\n";
     studio.register_asset("rbxassetid://123", Ok(&super::assets::asset(backdoor)));
     super::ask(&studio, "insert asset 123 into game.Workspace");

@@ -57,6 +57,7 @@ mod setup;
 mod show;
 mod source;
 mod sourcemap;
+mod step_prompt;
 mod style;
 mod summary;
 mod terminal;

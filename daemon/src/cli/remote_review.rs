@@ -229,7 +229,7 @@ impl RemoteReview<'_> {
     }
 
     /// Sends a decision. None if the daemon refused it and the card is still pending.
-    fn send_decision(
+    pub(super) fn send_decision(
         &self,
         view: &ProposalView,
         decision: Decision,

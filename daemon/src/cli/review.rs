@@ -10,16 +10,18 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use scene_schemas::api::{
-    Event, EventRecord, ProposalStatus, ProposalView, Proposals, RouteId, SessionView,
-    WorkflowState, WorkflowView,
+    DecisionResponse, Event, EventRecord, ProposalStatus, ProposalView, Proposals, RouteId,
+    SessionView, WorkflowState, WorkflowView,
 };
 use scene_schemas::entry::Seq;
 
 use super::ExitStatus;
 use super::daemon_client::{DaemonClient, RouteRequest};
 use super::remote_review::{CardOutcome, ExtraKeys, RemoteReview, outcome_sentence};
+use super::step_prompt::StepsOutcome;
 use super::style::{PaintKind, terminal_line};
 use super::terminal::{Terminal, escape_line_ends, print_line, print_status};
+use crate::daemon::{PendingSummary, grouped_steps};
 
 /// Duration of a long poll, in seconds. Must be shorter than the request timeout.
 const HOLD: u32 = 15;
@@ -72,6 +74,7 @@ pub(super) fn run(args: &ReviewArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         cursor: stream_head(&daemon)?,
         tasks: BTreeSet::new(),
         shown: BTreeSet::new(),
+        singly: BTreeSet::new(),
         skipped: BTreeSet::new(),
         covered: BTreeMap::new(),
         awaiting_apply: BTreeSet::new(),
@@ -103,6 +106,8 @@ struct ReviewLoop<'a> {
     /// The workflows that had a pending proposal.
     tasks: BTreeSet<Seq>,
     shown: BTreeSet<Seq>,
+    /// The small steps that the user wants to decide one by one.
+    singly: BTreeSet<Seq>,
     /// The proposals that were shown and are still pending.
     skipped: BTreeSet<Seq>,
     /// Since when proposals are pending that the mode or a rule approves.
@@ -113,13 +118,20 @@ struct ReviewLoop<'a> {
     has_failed: bool,
 }
 
+/// What is asked about next: a proposal, or the small steps of a task.
+struct NextReview {
+    proposals: Vec<ProposalView>,
+    workflow: Seq,
+    place: SessionView,
+}
+
 impl ReviewLoop<'_> {
     fn run_reviews(&mut self, once: bool) -> anyhow::Result<()> {
         let mut since = Instant::now();
         let (mut is_told, mut is_last) = (once, false);
         loop {
-            if let Some((view, place)) = self.next()? {
-                if !self.review_card(&view, &place)? {
+            if let Some(next) = self.next()? {
+                if !self.review(&next)? {
                     break;
                 }
                 (since, is_last) = (Instant::now(), false);
@@ -144,44 +156,96 @@ impl ReviewLoop<'_> {
         Ok(())
     }
 
-    /// The oldest pending proposal that was not skipped, with its session.
-    fn next(&mut self) -> anyhow::Result<Option<(ProposalView, SessionView)>> {
+    /// The oldest pending proposal that was not skipped, or the small steps of its task if it is one
+    /// of them.
+    fn next(&mut self) -> anyhow::Result<Option<NextReview>> {
         let daemon = self.cards.daemon;
         let Proposals { proposals } = daemon.call(&RouteRequest::new(RouteId::Proposals))?;
         self.tasks.extend(proposals.iter().map(|it| it.workflow));
+        let summaries: Vec<PendingSummary> = proposals.iter().filter_map(summary_of).collect();
         let new = proposals.into_iter().filter(|it| !self.skipped.contains(&it.seq));
-        let mut new = new.filter(|it| !is_soon_approved(&mut self.covered, it)).peekable();
-        if new.peek().is_none() {
+        let new = new.filter(|it| !is_soon_approved(&mut self.covered, it));
+        let mut new: Vec<ProposalView> = new.collect();
+        if new.is_empty() {
             return Ok(None);
         }
         let sessions = daemon.list_sessions()?;
         // A proposal of a place that is no longer open cannot be decided.
-        let open = |view: &ProposalView| {
+        let place_of = |view: &ProposalView| {
             sessions.iter().find(|it| Some(&it.session) == view.session.as_ref()).cloned()
         };
-        Ok(new.find_map(|view| open(&view).map(|place| (view, place))))
+        let first = new.iter().zip(0..).find_map(|(view, at)| Some((at, place_of(view)?)));
+        let Some((at, place)) = first else {
+            return Ok(None);
+        };
+        let (first, workflow) = (new[at].seq, new[at].workflow);
+        let is_asked = |it: &&PendingSummary| {
+            let is_new = new.binary_search_by_key(&it.seq, |view| view.seq).is_ok();
+            is_new && it.workflow == workflow && !self.singly.contains(&it.seq)
+        };
+        let of_task: Vec<&PendingSummary> = summaries.iter().filter(is_asked).collect();
+        let steps = grouped_steps(&summaries, &of_task);
+        let proposals = if self.cards.yes || !steps.contains(&first) {
+            vec![new.swap_remove(at)]
+        } else {
+            new.retain(|it| steps.contains(&it.seq));
+            new
+        };
+        Ok(Some(NextReview { proposals, workflow, place }))
     }
 
-    /// Shows a card and asks for a decision. Returns false if the user wants to see no more.
-    fn review_card(&mut self, view: &ProposalView, place: &SessionView) -> anyhow::Result<bool> {
-        let workflow = self.fetch_workflow(view.workflow)?;
-        self.shown.insert(view.seq);
+    /// Shows a card or the small steps of a task, and asks for a decision. Returns false if the user
+    /// wants to see no more.
+    fn review(&mut self, next: &NextReview) -> anyhow::Result<bool> {
+        let workflow = self.fetch_workflow(next.workflow)?;
+        self.shown.extend(next.proposals.iter().map(|it| it.seq));
         if self.json {
-            print_line(&escape_line_ends(&serde_json::to_string(view)?));
+            for view in &next.proposals {
+                print_line(&escape_line_ends(&serde_json::to_string(view)?));
+            }
         }
         let terminal = self.cards.terminal;
-        let heading = format!("{}\n", terminal_line(&card_heading(&workflow, place)));
+        let heading = format!("{}\n", terminal_line(&card_heading(&workflow, &next.place)));
         terminal.show(&terminal.style().paint(PaintKind::Dim, heading));
-        if self.watch {
-            terminal.notify(&format!("Vector: {}", view.proposal.title));
-        }
-        match self.cards.decide_card(view, KEYS)? {
-            CardOutcome::Decided(decided) => {
-                self.shown.insert(decided.proposal);
-                if decided.status == ProposalStatus::Approved {
-                    self.awaiting_apply.insert(decided.proposal);
+        match next.proposals.as_slice() {
+            [view] => {
+                if self.watch {
+                    terminal.notify(&format!("Vector: {}", view.proposal.title));
                 }
+                self.review_card(view)
             }
+            steps => {
+                if self.watch {
+                    terminal.notify(&format!("Vector: {} small steps", steps.len()));
+                }
+                self.review_steps(steps)
+            }
+        }
+    }
+
+    fn review_steps(&mut self, steps: &[ProposalView]) -> anyhow::Result<bool> {
+        let StepsOutcome { decided, singly, skipped, is_over } = self.cards.decide_steps(steps)?;
+        for decided in decided {
+            self.note_decision(decided);
+        }
+        self.singly.extend(singly);
+        for step in skipped {
+            self.skip(step)?;
+        }
+        Ok(!is_over)
+    }
+
+    /// Notes the daemon's response, so that the outcome is reported.
+    fn note_decision(&mut self, decided: DecisionResponse) {
+        self.shown.insert(decided.proposal);
+        if decided.status == ProposalStatus::Approved {
+            self.awaiting_apply.insert(decided.proposal);
+        }
+    }
+
+    fn review_card(&mut self, view: &ProposalView) -> anyhow::Result<bool> {
+        match self.cards.decide_card(view, KEYS)? {
+            CardOutcome::Decided(decided) => self.note_decision(decided),
             CardOutcome::Elsewhere => {}
             CardOutcome::Left => self.skip(view.seq)?,
             CardOutcome::Quit => {
@@ -284,6 +348,12 @@ impl ReviewLoop<'_> {
 /// run, it is asked about.
 fn is_soon_approved(covered: &mut BTreeMap<Seq, Instant>, view: &ProposalView) -> bool {
     view.is_covered && covered.entry(view.seq).or_insert_with(Instant::now).elapsed() < COVERED
+}
+
+/// None if the proposal's place is not of this daemon.
+fn summary_of(view: &ProposalView) -> Option<PendingSummary> {
+    let session = view.session.clone()?;
+    Some(PendingSummary::from_proposal(view.workflow, view.seq, session, &view.proposal))
 }
 
 /// The place of a card, and who requested it.

@@ -83,7 +83,7 @@ pub use self::handle::DaemonHandle;
 pub(crate) use self::handle::daemon_closed;
 pub use self::pairing::ClockFn;
 pub use self::pending::PendingCount;
-pub use self::pending_summary::{ChangeExtent, PendingSummary};
+pub use self::pending_summary::{ChangeExtent, PendingSummary, batch_approvable, grouped_steps};
 pub use self::pictures::PictureTarget;
 pub(crate) use self::views::{active_rules, offered_rules};
 

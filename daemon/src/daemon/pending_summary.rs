@@ -1,13 +1,12 @@
 //! Pending proposals as a list shows them, without their changes, which may be very long.
 
+use std::collections::BTreeSet;
+
 use scene_schemas::api::SessionId;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Class, Proposal};
 use scene_schemas::{Fingerprint, InstancePath};
-
-/// The most operations, and the most changed lines, of a small step.
-const STEP_OPERATIONS: usize = 20;
-const STEP_LINES: u32 = 40;
+use vector_core::policy;
 
 /// How much a proposal changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +47,8 @@ pub struct PendingSummary {
     /// The proposals that must be applied before it.
     pub after: Vec<Seq>,
     pub extent: ChangeExtent,
+    /// Whether it is a small step, which may be decided together with others of its task.
+    pub is_small_step: bool,
 }
 
 impl PendingSummary {
@@ -65,24 +66,37 @@ impl PendingSummary {
             base: it.base.clone(),
             after: it.after.clone(),
             extent: ChangeExtent::from_proposal(it),
+            is_small_step: policy::is_small_step(it),
         }
     }
 
     /// Whether it is only additive and has no warnings and no new errors.
     pub fn is_plain(&self) -> bool {
-        self.class == Class::Additive && self.is_unremarkable()
+        self.class == Class::Additive && self.warnings == 0 && !self.has_new_errors
     }
+}
 
-    /// Whether it is a small step, which may be decided together with others of its task: it deletes
-    /// nothing, changes little, and has no warnings and no new errors. Large changes have a warning.
-    pub fn is_small_step(&self) -> bool {
-        let ChangeExtent { operations, lines } = self.extent;
-        let lines = lines.map_or(0, |(added, removed)| added.saturating_add(removed));
-        let is_small = operations <= STEP_OPERATIONS && lines <= STEP_LINES;
-        is_small && self.class != Class::Destructive && self.is_unremarkable()
+/// Returns the proposals of `among` that `fits` selects and that depend on no pending proposal
+/// outside this set. They can be approved together. Both lists are in the order of their numbers.
+pub fn batch_approvable(
+    waiting: &[PendingSummary],
+    among: &[&PendingSummary],
+    fits: impl Fn(&PendingSummary) -> bool,
+) -> BTreeSet<Seq> {
+    let mut taken = BTreeSet::new();
+    for view in among {
+        let waits = |seq: &Seq| waiting.binary_search_by_key(seq, |it| it.seq).is_ok();
+        let is_ready = view.after.iter().all(|it| taken.contains(it) || !waits(it));
+        if fits(view) && is_ready {
+            taken.insert(view.seq);
+        }
     }
+    taken
+}
 
-    fn is_unremarkable(&self) -> bool {
-        self.warnings == 0 && !self.has_new_errors
-    }
+/// Returns the small steps of one task that are approved together. A single step is decided like any
+/// other proposal.
+pub fn grouped_steps(waiting: &[PendingSummary], of_task: &[&PendingSummary]) -> BTreeSet<Seq> {
+    let steps = batch_approvable(waiting, of_task, |it| it.is_small_step);
+    if steps.len() > 1 { steps } else { BTreeSet::new() }
 }

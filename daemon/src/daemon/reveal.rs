@@ -93,7 +93,8 @@ impl DaemonHandle {
         let selector = self.run(|daemon| Ok(Arc::clone(&daemon.model_selector))).await?;
         // The settings are read from files.
         let editor = run_on_thread(move || Ok(selector.editor())).await?;
-        let file = file.display().to_string();
+        // With the separators of the system: the part within the project has `/`.
+        let file = file.components().collect::<PathBuf>().display().to_string();
         let link = editor.link(&file, line.unwrap_or(1).max(1));
         Ok((file, link))
     }

@@ -191,6 +191,8 @@ pub(super) fn proposal_card(workflow: &Workflow, seq: Seq, lines: usize) -> Opti
         runs: proposal.runs.clone(),
         notes: target.into_iter().chain(proposal.describe_files()).collect(),
         rules: offered_rules(pending),
+        after: proposal.after.clone(),
+        is_small_step: policy::is_small_step(proposal),
         preview: cut.preview,
         more: cut.more,
         parts: u32::try_from(units.len()).unwrap_or(u32::MAX),

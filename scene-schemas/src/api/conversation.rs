@@ -345,6 +345,13 @@ pub struct ProposalCard {
     /// The rules that a person may add when approving it, narrowest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<OfferedRule>,
+    /// The pending proposals of its task that must be decided before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<Seq>,
+    /// Whether it is a small step, which may be approved together with others of its task: it deletes
+    /// nothing, changes little, and has no warnings and no new errors.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_small_step: bool,
     /// The preview. All scripts are listed, those beyond the requested number of lines without
     /// their hunks. The last hunk may have only its first lines.
     pub preview: Preview,

@@ -1,7 +1,11 @@
 //! Approval policy: which proposals are applied without the user's approval, by the mode the user
-//! chose.
+//! chose, and which may be approved together.
 
 use scene_schemas::proposal::{Class, Mode, Proposal};
+
+/// The most operations, and the most changed lines, of a small step.
+const STEP_OPERATIONS: usize = 20;
+const STEP_LINES: u32 = 40;
 
 /// Whether the mode approves a proposal automatically. Stale proposals are replanned before and
 /// never get here.
@@ -11,12 +15,22 @@ pub fn can_auto_approve(mode: Mode, proposal: &Proposal) -> bool {
     }
     match mode {
         Mode::Confirm => false,
-        Mode::Auto => {
-            let is_clean = proposal.warnings.is_empty() && !proposal.has_new_errors();
-            proposal.class == Class::Additive && is_clean
-        }
+        Mode::Auto => proposal.class == Class::Additive && is_unremarkable(proposal),
         Mode::Dangerous => true,
     }
+}
+
+/// Whether it is a small step, which may be decided together with others of its task: it deletes
+/// nothing, changes little, and has no warnings and no new errors. Large changes have a warning.
+pub fn is_small_step(proposal: &Proposal) -> bool {
+    let changed = proposal.preview.scripts.iter().map(|it| it.added.saturating_add(it.removed));
+    let lines = changed.fold(0, u32::saturating_add);
+    let is_small = proposal.operation_count() <= STEP_OPERATIONS && lines <= STEP_LINES;
+    is_small && proposal.class != Class::Destructive && is_unremarkable(proposal)
+}
+
+fn is_unremarkable(proposal: &Proposal) -> bool {
+    proposal.warnings.is_empty() && !proposal.has_new_errors()
 }
 
 /// Whether the user must confirm the approval a second time.

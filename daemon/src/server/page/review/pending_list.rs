@@ -8,7 +8,7 @@ use scene_schemas::entry::Seq;
 use vector_core::safe_line::safe_line;
 
 use super::{author_name, diff, goal_line, place_name, proposal_url};
-use crate::daemon::PendingSummary;
+use crate::daemon::{PendingSummary, batch_approvable, grouped_steps};
 use crate::server::page::format;
 
 /// Renders the pending proposals, oldest first, because one may depend on another.
@@ -34,9 +34,7 @@ pub(super) fn pending_list(
             }
         }
         @for (workflow, views) in group_by_task(waiting) {
-            @let steps = batch_approvable(waiting, &views, PendingSummary::is_small_step);
-            // A single step is decided like any other proposal.
-            @let steps = if steps.len() > 1 { steps } else { BTreeSet::new() };
+            @let steps = grouped_steps(waiting, &views);
             section.asks data-key={ "asks-" (workflow) } {
                 @if let Some(task) = tasks.get(&workflow) { (task_header(task, sessions)) }
                 @if !steps.is_empty() { (step_group(workflow, &views, &steps, &plain)) }
@@ -88,24 +86,6 @@ fn step_group(
             button.main type="button" data-act="approve-steps" data-task=(workflow) { "Approve " (steps.len()) " steps" }
         }
     }
-}
-
-/// Returns the proposals of `views` that `fits` selects and that depend on no pending proposal outside this set. They
-/// can be approved together.
-fn batch_approvable(
-    waiting: &[PendingSummary],
-    views: &[&PendingSummary],
-    fits: fn(&PendingSummary) -> bool,
-) -> BTreeSet<Seq> {
-    let mut taken = BTreeSet::new();
-    for view in views {
-        let waits = |seq: &Seq| waiting.binary_search_by_key(seq, |it| it.seq).is_ok();
-        let is_ready = view.after.iter().all(|it| taken.contains(it) || !waits(it));
-        if fits(view) && is_ready {
-            taken.insert(view.seq);
-        }
-    }
-    taken
 }
 
 fn no_pending_view() -> Markup {
