@@ -232,6 +232,39 @@ fn rules_are_added_and_revoked_at_a_card() {
 }
 
 #[test]
+fn chat_offers_what_can_be_mentioned() {
+    let (home, file) = with_place(Format::Rbxl);
+    fs::write(home.path().join("lamps.md"), "Lamps are yellow.").unwrap();
+    let mut command = home.command(&["chat", &text(&file), "--model", "offline"]);
+    command.current_dir(home.path());
+    let mut person = Person::runs(command);
+    person.sees("> ");
+    // The suggestions come while the mention is typed, Tab inserts the first, and again the next.
+    person.presses("Rename @lam");
+    person.sees("@file:lamps.md");
+    person.presses("\t");
+    person.sees("@file:game.Workspace.Lamp ");
+    person.presses("\t");
+    person.sees("@file:lamps.md ");
+    person.presses("and @prob");
+    person.sees("@problems (Tab)");
+    person.presses("\t");
+    person.sees("@problems ");
+    person.presses("\n");
+    let answer = person.sees("Write: rename PATH");
+    let answer = answer.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(answer.contains("in `Rename @file:lamps.md and @problems`"), "{answer}");
+    person.sees("> ");
+    // The line before can be called up and edited; commands are completed too.
+    person.presses("\x1b[A");
+    person.sees("Rename @file:lamps.md and @problems");
+    person.presses("\x15/qu\t");
+    person.sees("/quit ");
+    person.presses("\n");
+    ends(person, 0);
+}
+
+#[test]
 fn marked_warning_is_confirmed_twice() {
     let (home, file) = with_place(Format::Rbxl);
     let call = r#"{"tool":"create_instance","args":{"className":"Script","parentPath":"game.Workspace","props":{"Name":"Loads","Source":"loadstring('return 1')()\n"}}}"#;

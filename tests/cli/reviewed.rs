@@ -235,6 +235,21 @@ mod on_a_terminal {
     }
 
     #[test]
+    fn chat_in_a_session_offers_what_the_daemon_finds() {
+        let mut bench = Bench::new();
+        let card = bench.card("rename game.Workspace.Lamp to Lantern");
+        let command = bench.home.command(&["chat", "--session"]);
+        let mut chat = Person::runs(command);
+        chat.sees("> ");
+        chat.presses("@lam");
+        chat.sees("@file:game.Workspace.Lamp");
+        chat.presses("\x15@proposal:");
+        chat.sees(&format!("@proposal:{card}"));
+        chat.presses("\x15/quit\n");
+        ends(chat, 0);
+    }
+
+    #[test]
     fn card_links_to_the_page_in_a_terminal_that_shows_links() {
         let mut bench = Bench::new();
         let seq = bench.card("rename game.Workspace.Lamp to Lantern");

@@ -121,7 +121,7 @@ fn small_steps_are_approved_together_in_the_widget() {
     until_shown(studio, "3 small steps of one task wait:");
     // A press that was meant for fewer steps does nothing.
     let early = studio.click(&object(studio, "ApproveSteps")).unwrap_err();
-    assert!(early.to_string().contains("is not active"), "{early}");
+    assert!(early.contains("is not active"), "{early}");
     studio.run_for(1.0);
     // A step on top of an unticked one is unticked too.
     click(studio, &format!("Step:{park}"));

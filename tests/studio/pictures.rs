@@ -103,6 +103,49 @@ fn folder() -> PathBuf {
 }
 
 impl Album {
+    /// Takes pictures of what an agent's calls ask of the user.
+    fn take_agent_calls(&mut self, studio: &Studio, agent: &Agent) {
+        let call = agent.calls("1", "playtest", json!({ "inStudio": true, "seconds": 10 }));
+        assert_eq!(answered(studio, &call)["outcome"]["state"], "needs_permission");
+        until_there(studio, "Permit:no");
+        until_shown(studio, "Waiting for your decision");
+        self.take(studio, "permission");
+        click(studio, "Permit:no");
+        until_shown(studio, "You did not permit to play the game.");
+        let park = json!({ "Name": "Park" });
+        let park = json!({ "className": "Folder", "parentPath": "game.Workspace", "props": park });
+        agent.calls("2", "create_instance", park);
+        until_there(studio, "Comment");
+        click(studio, "Comment");
+        until_there(studio, "Comment:row:1");
+        click(studio, "Comment:row:1");
+        until_there(studio, "CommentText:row:1");
+        studio
+            .type_into(&object(studio, "CommentText:row:1"), "Put it beside the lake.", false)
+            .unwrap();
+        self.take(studio, "comments");
+        click(studio, "Comment");
+        until_there(studio, "Allow");
+        click(studio, "Allow");
+        until_there(studio, "Allow:1");
+        self.take(studio, "rules-offered");
+        click(studio, "Allow:1");
+        until_shown(studio, "Additions within game.Workspace.Park");
+        until_shown(studio, "applied. Undo in Studio");
+        self.take(studio, "rules");
+        for (call, name) in [("3", "Shop"), ("4", "Mine")] {
+            let named = json!({ "Name": name });
+            let folder =
+                json!({ "className": "Folder", "parentPath": "game.Workspace", "props": named });
+            answered(studio, &agent.calls(call, "create_instance", folder));
+        }
+        until_shown(studio, "Approve 2 steps");
+        self.take(studio, "steps");
+        studio.run_for(1.0);
+        click(studio, "ApproveSteps");
+        until(studio, "no steps", |studio| !has(studio, "ApproveSteps"));
+    }
+
     /// Takes a picture, and asserts the contrast of every text, and that none is cut or overlaps
     /// another.
     fn take(&mut self, studio: &Studio, name: &str) {
@@ -197,46 +240,7 @@ fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     album.take(&studio, "fails");
     click(&studio, "Reject");
     until(&studio, "the end", |studio| !super::shows(studio, "Stop"));
-    let agent = Agent::at(daemon.port, home.path());
-    let call = agent.calls("1", "playtest", json!({ "inStudio": true, "seconds": 10 }));
-    assert_eq!(answered(&studio, &call)["outcome"]["state"], "needs_permission");
-    until_there(&studio, "Permit:no");
-    until_shown(&studio, "Waiting for your decision");
-    album.take(&studio, "permission");
-    click(&studio, "Permit:no");
-    until_shown(&studio, "You did not permit to play the game.");
-    let park = json!({ "Name": "Park" });
-    let park = json!({ "className": "Folder", "parentPath": "game.Workspace", "props": park });
-    agent.calls("2", "create_instance", park);
-    until_there(&studio, "Comment");
-    click(&studio, "Comment");
-    until_there(&studio, "Comment:row:1");
-    click(&studio, "Comment:row:1");
-    until_there(&studio, "CommentText:row:1");
-    studio
-        .type_into(&object(&studio, "CommentText:row:1"), "Put it beside the lake.", false)
-        .unwrap();
-    album.take(&studio, "comments");
-    click(&studio, "Comment");
-    until_there(&studio, "Allow");
-    click(&studio, "Allow");
-    until_there(&studio, "Allow:1");
-    album.take(&studio, "rules-offered");
-    click(&studio, "Allow:1");
-    until_shown(&studio, "Additions within game.Workspace.Park");
-    until_shown(&studio, "applied. Undo in Studio");
-    album.take(&studio, "rules");
-    for (call, name) in [("3", "Shop"), ("4", "Mine")] {
-        let named = json!({ "Name": name });
-        let folder =
-            json!({ "className": "Folder", "parentPath": "game.Workspace", "props": named });
-        answered(&studio, &agent.calls(call, "create_instance", folder));
-    }
-    until_shown(&studio, "Approve 2 steps");
-    album.take(&studio, "steps");
-    studio.run_for(1.0);
-    click(&studio, "ApproveSteps");
-    until(&studio, "no steps", |studio| !has(studio, "ApproveSteps"));
+    album.take_agent_calls(&studio, &Agent::at(daemon.port, home.path()));
     let backdoor = "local all = getfenv()\nrequire(7132546)\n";
     studio.register_asset("rbxassetid://123", Ok(&super::assets::asset(backdoor)));
     super::ask(&studio, "insert asset 123 into game.Workspace");

@@ -45,6 +45,11 @@ impl Person {
         self.0.send_line(line).expect("the terminal takes what is typed");
     }
 
+    /// Presses keys, without a line end.
+    pub fn presses(&mut self, keys: &str) {
+        self.0.send(keys).and_then(|_| self.0.flush()).expect("the terminal takes the keys");
+    }
+
     /// Waits for words, in ASCII, and returns the output up to and including them.
     ///
     /// # Panics

@@ -3,7 +3,6 @@
 //! Each message becomes a separate task that follows the tasks before it: what they read, said and
 //! decided is known. The ledger stores the conversation, so that it can be continued later.
 
-use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,7 +18,9 @@ use vector_ledger::Ledger;
 use vector_providers::ProviderKind;
 
 use super::call_log::CallLog;
+use super::chat_prompt::ChatPrompt;
 use super::edit::{decide_all, entry_listener};
+use super::file_mentions::FileMentions;
 use super::place_arg::{PlaceArg, read_mentions};
 use super::terminal::{Terminal, print_status};
 use super::{DecideArgs, ExitStatus, interrupt, model, session_chat};
@@ -38,6 +39,7 @@ Within the conversation:
   /clear          begin a new conversation
   /quit           end the chat; the next `vector chat` of this place continues the conversation
 
+Tab completes commands and what is typed after @, such as instances and files.
 Ctrl-C stops the answer, or the task at its card; at the prompt it ends the chat.
 
 Exit codes: 0 ended by you, 1 failed, 2 usage.")]
@@ -76,6 +78,10 @@ pub(super) enum ChatInput {
     Nothing,
     Unknown(String),
 }
+
+/// The commands, as they can be completed.
+pub(super) const COMMANDS: [&str; 9] =
+    ["plan", "ask", "build", "fix", "explain", "model", "clear", "help", "quit"];
 
 pub(super) const HELP: &str =
     "/plan /ask /build /fix /explain /model /clear /quit; `vector help chat` explains them.";
@@ -141,8 +147,11 @@ fn chat_in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Resul
         ""
     };
     print_status(&format!("{} answers. Type /help for commands. {how}", driver.name()));
+    let source = FileMentions::new(at, ledger.as_ref(), &target);
+    let mut prompt = ChatPrompt::new(&terminal, &source)?;
     loop {
-        let Some(line) = read_input(&terminal)? else {
+        source.forget_place();
+        let Some(line) = prompt.read()? else {
             return Ok(ExitStatus::Done);
         };
         match parse_input(&line) {
@@ -219,16 +228,6 @@ impl ChatTask<'_> {
         decide_all(&mut run, &args.decide, terminal, &calls, false, home)?;
         Ok(())
     }
-}
-
-/// Reads the next input. None at the end of the input.
-pub(super) fn read_input(terminal: &Terminal) -> anyhow::Result<Option<String>> {
-    if terminal.can_ask() {
-        return Ok(terminal.ask_line("\n>")?);
-    }
-    let mut bytes = Vec::new();
-    std::io::stdin().lock().read_until(b'\n', &mut bytes)?;
-    Ok((!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 #[cfg(test)]

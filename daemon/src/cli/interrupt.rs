@@ -100,6 +100,11 @@ pub(super) fn is_pressed() -> bool {
     interrupt_state().is_some_and(|watched| lock_mutex(&watched.flags).is_pressed)
 }
 
+/// Whether a line is still being read for a question that Ctrl-C interrupted.
+pub(super) fn is_reading() -> bool {
+    interrupt_state().is_some_and(|watched| *lock_mutex(&watched.is_reading))
+}
+
 /// Reads the next line of stdin, including its end. None if Ctrl-C was pressed first.
 pub(super) fn read_line() -> io::Result<Option<Vec<u8>>> {
     let Some(watched) = interrupt_state() else {

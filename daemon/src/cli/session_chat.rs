@@ -4,12 +4,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use scene_schemas::api::{Chat, Event, PermissionDecision, RouteId, WorkflowStarted, WorkflowView};
+use scene_schemas::api::{
+    Chat, Event, OfferedMention, OfferedMentions, PermissionDecision, RouteId, WorkflowStarted,
+    WorkflowView,
+};
 use scene_schemas::entry::{Finish, InteractionMode, Seq};
 use scene_schemas::playtest::PermissionAnswer;
 
 use super::call_log::is_talk_tool;
-use super::chat::{ChatInput, HELP, parse_input, read_input, unknown_command};
+use super::chat::{ChatInput, HELP, parse_input, unknown_command};
+use super::chat_prompt::{ChatPrompt, MentionSource};
 use super::daemon_client::{DaemonClient, RouteRequest};
 use super::handover::hand_over_keys;
 use super::remote_review::{ExtraKeys, RemoteReview};
@@ -42,8 +46,10 @@ pub(super) fn chat_in_session(
         "The page shows the same conversation, and so does the widget if the place is open in \
          Studio. Type /help for commands.",
     );
+    let source = SessionMentions { daemon: &daemon, named };
+    let mut prompt = ChatPrompt::new(&terminal, &source)?;
     loop {
-        let Some(line) = read_input(&terminal)? else {
+        let Some(line) = prompt.read()? else {
             return Ok(ExitStatus::Done);
         };
         match parse_input(&line) {
@@ -67,6 +73,23 @@ pub(super) fn chat_in_session(
                 }
             }
         }
+    }
+}
+
+/// The mentions of a place that the daemon has open.
+struct SessionMentions<'a> {
+    daemon: &'a DaemonClient,
+    named: Option<&'a str>,
+}
+
+impl MentionSource for SessionMentions<'_> {
+    fn offer(&self, typed: &str, _: bool) -> Vec<OfferedMention> {
+        let offer = || {
+            let session = choose_session(self.daemon.list_sessions()?, self.named)?.session;
+            let request = RouteRequest::new(RouteId::OfferedMentions).with_id(session);
+            self.daemon.call::<OfferedMentions>(&request.with_query("typed", typed))
+        };
+        offer().map(|it| it.mentions).unwrap_or_default()
     }
 }
 

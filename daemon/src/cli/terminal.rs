@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufRead as _, ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -63,6 +63,11 @@ impl Terminal {
     /// Whether a user is there to answer.
     pub(super) fn can_ask(&self) -> bool {
         self.is_interactive
+    }
+
+    /// Whether a user can edit a line before sending it.
+    pub(super) fn can_edit_lines(&self) -> bool {
+        self.can_ask() && io::stdout().is_terminal()
     }
 
     /// Whether cards go to stderr, because a user has to answer and does not see stdout.
@@ -255,6 +260,13 @@ impl Terminal {
         }
         Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()))
     }
+}
+
+/// Reads the next line of stdin, on which no user is. None at its end.
+pub(super) fn read_piped_line() -> io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_until(b'\n', &mut bytes)?;
+    Ok((!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// Asks for confirmation. Everything except a clear yes counts as no. `nothing` says that nothing

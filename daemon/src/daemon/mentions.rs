@@ -8,11 +8,12 @@ use scene_schemas::api::{
     Failure, FoundInstance, HistoryEntry, HistoryOutcome, OfferedMention, OfferedMentions,
     SessionId,
 };
+use vector_ledger::{Ledger, LedgerError};
 
 use super::DaemonHandle;
-use super::handle::{HandleState, run_on_thread};
+use super::handle::run_on_thread;
 use super::views::ledger_failure;
-use crate::history::{EntryFilter, HistoryQuery};
+use crate::history::{EntryFilter, HistoryIndex, HistoryQuery};
 use crate::session::Mentionable;
 
 /// Files that are offered at a time.
@@ -47,26 +48,15 @@ impl DaemonHandle {
     ) -> Result<OfferedMentions, Failure> {
         let typed = TypedMention::new(&typed);
         let handle = self.session(session)?;
-        let found = match typed.kind {
-            Some(TypedKind::Proposal) => Mentionable::default(),
-            None | Some(TypedKind::File | TypedKind::Folder) => {
-                handle.find_mentionable(typed.rest.clone()).await?
-            }
+        let found = match typed.instance_text() {
+            None => Mentionable::default(),
+            Some(text) => handle.find_mentionable(text.to_owned()).await?,
         };
         let (state, session) = (Arc::clone(&self.state), session.clone());
         run_on_thread(move || {
-            let mut mentions = Vec::new();
-            if typed.kind.is_none() {
-                mentions.extend(offer_words(&typed.rest, found.is_in_studio));
-            }
-            mentions.extend(found.instances.into_iter().map(|it| typed.offer_instance(it)));
-            if let Some(folder) = found.folder.filter(|_| typed.is_searching()) {
-                mentions.extend(typed.offer_files(&folder));
-            }
-            if matches!(typed.kind, None | Some(TypedKind::Proposal)) {
-                mentions.extend(typed.offer_proposals(&state, session)?);
-            }
-            Ok(OfferedMentions { mentions })
+            let (ledger, index) = (&state.ledger, &state.history_index);
+            let mentions = typed.offer(found, ledger, index, session);
+            Ok(OfferedMentions { mentions: mentions.map_err(|error| ledger_failure(&error))? })
         })
         .await
     }
@@ -91,14 +81,14 @@ enum TypedKind {
 
 /// What was typed after `@`.
 #[derive(Debug)]
-struct TypedMention {
+pub(crate) struct TypedMention {
     kind: Option<TypedKind>,
     /// The text after the kind, in lower case.
     rest: String,
 }
 
 impl TypedMention {
-    fn new(typed: &str) -> Self {
+    pub(crate) fn new(typed: &str) -> Self {
         let typed = typed.to_lowercase();
         let kinds = [
             ("file:", TypedKind::File),
@@ -113,6 +103,39 @@ impl TypedMention {
             }
             None => Self { kind: None, rest: typed },
         }
+    }
+
+    /// The text by which instances are searched. None if an instance cannot be meant.
+    pub(crate) fn instance_text(&self) -> Option<&str> {
+        match self.kind {
+            Some(TypedKind::Proposal) => None,
+            None | Some(TypedKind::File | TypedKind::Folder) => Some(&self.rest),
+        }
+    }
+
+    /// Returns what can be mentioned: what a place has, and its proposals.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub(crate) fn offer(
+        &self,
+        found: Mentionable,
+        ledger: &Ledger,
+        index: &HistoryIndex,
+        place: SessionId,
+    ) -> Result<Vec<OfferedMention>, LedgerError> {
+        let mut mentions = Vec::new();
+        if self.kind.is_none() {
+            mentions.extend(offer_words(&self.rest, found.is_in_studio));
+        }
+        mentions.extend(found.instances.into_iter().map(|it| self.offer_instance(it)));
+        if let Some(folder) = found.folder.filter(|_| self.is_searching()) {
+            mentions.extend(self.offer_files(&folder));
+        }
+        if matches!(self.kind, None | Some(TypedKind::Proposal)) {
+            mentions.extend(self.offer_proposals(ledger, index, place)?);
+        }
+        Ok(mentions)
     }
 
     /// Whether enough was typed to search files for it.
@@ -168,22 +191,22 @@ impl TypedMention {
     /// or whose title contains it.
     fn offer_proposals(
         &self,
-        state: &HandleState,
-        session: SessionId,
-    ) -> Result<Vec<OfferedMention>, Failure> {
+        ledger: &Ledger,
+        index: &HistoryIndex,
+        place: SessionId,
+    ) -> Result<Vec<OfferedMention>, LedgerError> {
         let (limit, searched) = match self.kind {
             Some(_) => (MAX_PROPOSALS, SEARCHED_PROPOSALS),
             None if self.rest.is_empty() => (FIRST_PROPOSALS, FIRST_PROPOSALS),
             None => (FIRST_PROPOSALS, SEARCHED_PROPOSALS),
         };
         let filter = EntryFilter {
-            place: Some(session.0),
+            place: Some(place.0),
             kind: Some("proposed".to_owned()),
             ..EntryFilter::default()
         };
         let query = HistoryQuery { before: None, limit: searched, filter };
-        let page = state.history_index.read_page(&state.ledger, &query);
-        let entries = page.map_err(|error| ledger_failure(&error))?.entries;
+        let entries = index.read_page(ledger, &query)?.entries;
         let is_word = self.kind.is_none() && "proposal".starts_with(&self.rest);
         let fits = |entry: &HistoryEntry| {
             is_word

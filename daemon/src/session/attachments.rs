@@ -396,7 +396,7 @@ const OFFERED: usize = 12;
 
 /// Returns the instances whose names contain the typed text, scripts first, then by the length of
 /// the path. Text before a dot must be in the path too.
-fn search_instances(scene: &Scene, typed: &str) -> Vec<FoundInstance> {
+pub(crate) fn search_instances(scene: &Scene, typed: &str) -> Vec<FoundInstance> {
     let typed = typed.to_lowercase();
     let name = typed.rsplit('.').next().unwrap_or_default();
     let fits = |node: Node| {

@@ -56,6 +56,28 @@ pub fn find_mentions(text: &str) -> Vec<Mention> {
     mentions
 }
 
+/// A mention that is being typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnfinishedMention<'a> {
+    /// The position of its `@`, in bytes.
+    pub start: usize,
+    /// The text after the `@`.
+    pub typed: &'a str,
+}
+
+/// Returns the mention that is being typed at the end of a text.
+pub fn unfinished_mention(text: &str) -> Option<UnfinishedMention<'_>> {
+    let start = text.rfind('@')?;
+    let typed = &text[start + 1..];
+    let is_code = text[..start].matches('`').count() % 2 == 1;
+    // Only a path in quotes, which are still open, can contain spaces.
+    let is_one = match typed.split_once(":\"") {
+        Some((kind, path)) => kind.chars().all(char::is_alphabetic) && !path.contains(['"', '\n']),
+        None => !typed.contains(char::is_whitespace),
+    };
+    (is_one && !is_code && can_begin(&text[..start])).then_some(UnfinishedMention { start, typed })
+}
+
 /// Whether a mention can start after `before`: not inside a word, nor after a backslash.
 fn can_begin(before: &str) -> bool {
     before.chars().next_back().is_none_or(|c| {
@@ -282,6 +304,23 @@ mod tests {
 
     fn url(address: &str) -> MentionKind {
         MentionKind::Url(address.to_owned())
+    }
+
+    #[test]
+    fn mention_is_unfinished_at_the_end_of_a_text() {
+        let typed = |text: &str| {
+            let found = unfinished_mention(text)?;
+            assert_eq!(text[found.start..], format!("@{}", found.typed));
+            Some(found.typed.to_owned())
+        };
+        assert_eq!(typed("look at @").as_deref(), Some(""));
+        assert_eq!(typed("@sho").as_deref(), Some("sho"));
+        assert_eq!(typed("(@file:src/é").as_deref(), Some("file:src/é"));
+        assert_eq!(typed("see @file:\"my sho").as_deref(), Some("file:\"my sho"));
+        for text in ["", "none", "@shop is", "me@home", "`@shop", "@file:\"my shop\"", "@a \"b"] {
+            assert_eq!(typed(text), None, "{text}");
+        }
+        assert_eq!(typed("`code` @x").as_deref(), Some("x"));
     }
 
     #[test]
