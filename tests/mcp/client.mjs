@@ -10,7 +10,7 @@ const load = (name) => import(pathToFileURL(sdk.resolve(`@modelcontextprotocol/s
 const { Client } = await load("client/index.js");
 const { StdioClientTransport } = await load("client/stdio.js");
 const { StreamableHTTPClientTransport } = await load("client/streamableHttp.js");
-const { ElicitRequestSchema, CallToolResultSchema } = await load("types.js");
+const { ElicitRequestSchema, CallToolResultSchema, ResourceListChangedNotificationSchema } = await load("types.js");
 
 const say = (said) => process.stdout.write(JSON.stringify(said) + "\n");
 const calls = new Map();
@@ -26,6 +26,7 @@ async function connect({ stdio, http, elicits }) {
 			return { action: "accept", content: {} };
 		});
 	}
+	client.setNotificationHandler(ResourceListChangedNotificationSchema, () => say({ event: "resources_changed" }));
 	transport = stdio
 		? new StdioClientTransport({ ...stdio, stderr: "inherit" })
 		: new StreamableHTTPClientTransport(new URL(http.url), {

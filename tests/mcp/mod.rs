@@ -56,6 +56,10 @@ impl<'h> Person<'h> {
         daemon::call(port, (method, path), fields.next(), body)
     }
 
+    fn open(&self, place: &Path) {
+        self.call("POST", "/api/open", &json!({ "place": binary::path_there(place) })).ok();
+    }
+
     /// Waits for the first pending proposal.
     fn waiting(&self) -> Json {
         let mut cursor = 0;

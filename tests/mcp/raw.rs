@@ -8,7 +8,17 @@ use serde_json::{Value as Json, json};
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;
 
+use super::stdio::StdioClient;
 use super::{Person, place};
+
+/// What each message of the newest revision says about its client.
+fn meta(capabilities: &Json) -> Json {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "bare", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    })
+}
 
 /// Sends a self-contained message to `/mcp`, as the newest revision has it.
 fn post(daemon: &Daemon, token: &str, method: &str, name: Option<&str>, params: Json) -> Json {
@@ -23,11 +33,7 @@ fn post_with(
     name: Option<&str>,
     mut params: Json,
 ) -> Json {
-    params["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "bare", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": capabilities,
-    });
+    params["_meta"] = meta(capabilities);
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let mut headers = vec![
@@ -68,6 +74,26 @@ fn newest_protocol_revision_needs_no_session() {
     call(json!({ "parentPath": "game.Workspace" }));
     // All calls of one client are one workflow.
     assert_eq!(Person::beside(&home).workflows().len(), 1);
+}
+
+#[test]
+fn subscription_of_the_newest_revision_tells_of_opened_places() {
+    let home = Home::new();
+    let place = place(&home);
+    let _daemon = Daemon::start(binary::vector(), home.path());
+    let mut client = StdioClient::spawn(&home, &[]);
+    let asked = json!({ "resourcesListChanged": true, "toolsListChanged": true });
+    let listen = json!({ "notifications": asked, "_meta": meta(&json!({})) });
+    let id = client.send("subscriptions/listen", &listen);
+    let served = client.until(|it| it["method"] == "notifications/subscriptions/acknowledged");
+    // The tools never change.
+    assert_eq!(served["params"]["notifications"], json!({ "resourcesListChanged": true }));
+    Person::beside(&home).open(&place);
+    let changed = client.until(|it| it["method"] == "notifications/resources/list_changed");
+    assert_eq!(
+        changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id,
+        "{changed}"
+    );
 }
 
 #[test]

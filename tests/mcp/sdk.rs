@@ -288,6 +288,34 @@ fn clients_over_http_have_a_workflow_each() {
 }
 
 #[test]
+fn client_that_listed_resources_learns_of_opened_places() {
+    let home = Home::new();
+    let place = place(&home);
+    let daemon = Daemon::start(binary::vector(), home.path());
+    let person = Person::beside(&home);
+    let http = json!({
+        "url": format!("http://127.0.0.1:{}/mcp", daemon.port),
+        "token": Daemon::agent_token(home.path()),
+    });
+    let transports = [json!({ "stdio": command(&home, &[]) }), json!({ "http": http })];
+    let mut clients = Vec::new();
+    for transport in transports {
+        let Some(mut client) = Client::new() else { return };
+        let server = client.done("connect", transport);
+        assert_eq!(server["capabilities"]["resources"]["listChanged"], true, "{server}");
+        let listed = client.done("resources", json!({}));
+        assert!(!listed.to_string().contains("/tree/"), "no place is open: {listed}");
+        clients.push(client);
+    }
+    person.open(&place);
+    for client in &mut clients {
+        client.until(|said| said["event"] == "resources_changed");
+        let listed = client.done("resources", json!({}));
+        assert!(listed.to_string().contains("/tree/"), "{listed}");
+    }
+}
+
+#[test]
 fn call_matching_several_places_is_refused_with_their_names() {
     let home = Home::new();
     let first = place(&home);

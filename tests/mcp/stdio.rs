@@ -16,19 +16,26 @@ pub(super) struct StdioClient {
 }
 
 impl StdioClient {
-    pub(super) fn start(home: &Home, place: &Path, wait: u32) -> Self {
+    /// Starts it with these arguments, and says nothing yet.
+    pub(super) fn spawn(home: &Home, args: &[&str]) -> Self {
         let mut process = Command::new(binary::vector())
             .arg("--home")
             .arg(home.path())
-            .args(["mcp", "--port", "0", "--wait", &wait.to_string(), "--place"])
-            .arg(place)
+            .args(["mcp", "--port", "0"])
+            .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let input = process.stdin.take();
         let output = BufReader::new(process.stdout.take().unwrap()).lines();
-        let mut client = Self { process, input, output, next: 0 };
+        Self { process, input, output, next: 0 }
+    }
+
+    /// Starts it with a place, and initializes the connection.
+    pub(super) fn start(home: &Home, place: &Path, wait: u32) -> Self {
+        let args = ["--wait", &wait.to_string(), "--place", place.to_str().unwrap()];
+        let mut client = Self::spawn(home, &args);
         let hello = json!({
             "protocolVersion": "2025-06-18", "capabilities": {},
             "clientInfo": { "name": "a client", "version": "1" },
@@ -53,11 +60,16 @@ impl StdioClient {
     }
 
     pub(super) fn answer(&mut self, id: u64) -> Json {
+        self.until(|message| message["id"] == id)["result"].clone()
+    }
+
+    /// Waits for the first message that satisfies `is_it`.
+    pub(super) fn until(&mut self, is_it: impl Fn(&Json) -> bool) -> Json {
         loop {
             let line = self.output.next().expect("it answers").unwrap();
             let message: Json = serde_json::from_str(&line).unwrap();
-            if message["id"] == id {
-                return message["result"].clone();
+            if is_it(&message) {
+                return message;
             }
         }
     }

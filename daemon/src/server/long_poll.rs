@@ -1,5 +1,6 @@
 //! Long polls, which wait for news, and the event stream of the page.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use axum::http::{HeaderValue, Response};
 use futures_util::stream::{self, Stream};
 use scene_schemas::api::{
     CallView, EventRecord, Failure, FailureKind, MAX_HOLD, MAX_WAIT, PollRequest, PollResponse,
-    SessionId, StreamPage,
+    SessionId, Sessions, StreamPage,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::watch;
@@ -82,6 +83,36 @@ pub(super) async fn wait_for_call(
         view = daemon.call_status(seq).await?;
         if view.outcome.is_settled() || !wait_for_change(&mut wakes, until).await {
             return if *wakes.borrow() == u64::MAX { Err(daemon_closed()) } else { Ok(view) };
+        }
+    }
+}
+
+/// Returns the open places as soon as they are others than the known ones; at once if none are known.
+///
+/// # Errors
+/// The daemon is closing.
+pub(super) async fn wait_for_places(
+    event_hub: &EventHub,
+    daemon: &DaemonHandle,
+    known: Option<BTreeSet<SessionId>>,
+) -> Result<Sessions, Failure> {
+    let mut changes = event_hub.subscribe_changes();
+    loop {
+        let seen = *changes.borrow_and_update();
+        if seen.is_over {
+            return Err(daemon_closed());
+        }
+        let open = daemon.list_sessions().await?;
+        let is_known = |known: &BTreeSet<SessionId>| {
+            let ids = open.sessions.iter().map(|it| &it.session);
+            known.len() == open.sessions.len() && ids.into_iter().all(|id| known.contains(id))
+        };
+        if !known.as_ref().is_some_and(is_known) {
+            return Ok(open);
+        }
+        let changed = changes.wait_for(|now| now.is_over || now.places != seen.places).await;
+        if changed.is_err() {
+            return Err(daemon_closed());
         }
     }
 }

@@ -123,6 +123,7 @@ fn method_router(id: RouteId) -> MethodRouter<AppState> {
         RouteId::AgentLog => handle(id, agents::log),
         RouteId::EndConnection => handle(id, agents::end_connection),
         RouteId::HoldConnection => handle(id, agents::hold_connection),
+        RouteId::WaitForPlaces => handle(id, agents::wait_for_places),
         RouteId::AgentScripts => handle(id, agents::scripts),
         RouteId::McpMessage | RouteId::McpStream | RouteId::McpEnd => handle(id, agents::mcp),
     }

@@ -167,6 +167,15 @@ pub struct AgentPresence {
     pub connection: String,
 }
 
+/// A client waits until other places are open than those that it knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KnownPlaces {
+    /// The sessions that the client knows. None if it knows none yet, so that it does not wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<Vec<SessionId>>,
+}
+
 /// A page of a place's scripts, which a client can list for its user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -28,7 +28,7 @@ pub use access::{
 };
 pub use agent::{
     AgentCall, AgentCallOutcome, AgentDisconnect, AgentLog, AgentPresence, AppliedChange, CallView,
-    CancelCall, CommentReplies, ListedScript, LoggedCall, MAX_WAIT, ScriptPage,
+    CancelCall, CommentReplies, KnownPlaces, ListedScript, LoggedCall, MAX_WAIT, ScriptPage,
 };
 pub use conversation::{
     ActiveRule, Attachment, CappedSpending, Chat, Checkpoint, Checkpoints, CommentView,

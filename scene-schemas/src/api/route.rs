@@ -9,13 +9,13 @@ use super::{
     CallView, CancelCall, Chat, CheckScript, Checkpoints, CommentReplies, CompleteScript,
     Completions, ConversationView, DecideConflicts, DecisionRequest, DecisionResponse, Deploy,
     DeployPlan, DeployStarted, DeployState, EmptyBody, EnterPage, EnteredPage, Failure, Figures,
-    FinishMerge, FinishedMerge, Health, Hello, History, HistoryRecord, KeyHandover, MadeToken,
-    MakeCheckpoint, MakeToken, MemberRows, MergeView, Merges, OfferedMentions, OpenPlaceRequest,
-    OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse, PairingCode, PermissionDecision,
-    PluginLog, PollRequest, PollResponse, ProposalCard, ProposalView, Proposals, ProposedScript,
-    ProviderKeys, RevealRequest, Revealed, RevokeRequest, RevokeResult, RevokeRule, SceneReceipt,
-    SceneUpdate, ScriptAtTime, ScriptFile, ScriptFindings, ScriptPage, Sessions, Settings,
-    StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView, Workflows,
+    FinishMerge, FinishedMerge, Health, Hello, History, HistoryRecord, KeyHandover, KnownPlaces,
+    MadeToken, MakeCheckpoint, MakeToken, MemberRows, MergeView, Merges, OfferedMentions,
+    OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse, PairingCode,
+    PermissionDecision, PluginLog, PollRequest, PollResponse, ProposalCard, ProposalView,
+    Proposals, ProposedScript, ProviderKeys, RevealRequest, Revealed, RevokeRequest, RevokeResult,
+    RevokeRule, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptFile, ScriptFindings, ScriptPage,
+    Sessions, Settings, StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView, Workflows,
 };
 
 /// The kinds of callers that may use a route.
@@ -584,6 +584,11 @@ routes! {
         "/api/agents/presence",
         Token::Client,
         "Mark a client as connected, until it closes this request or the daemon stops.",
+    ),
+    WaitForPlaces = post_route::<KnownPlaces, Sessions>(
+        "/api/agents/places",
+        Token::Client,
+        "The open places, as soon as they are others than those that the client knows.",
     ),
     AgentScripts = with_texts(
         get_route::<ScriptPage>(

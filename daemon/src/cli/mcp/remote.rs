@@ -4,14 +4,15 @@
 //! The agent's token cannot decide proposals. The user's token is used only to open the place that
 //! the command line names.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::bail;
 use scene_schemas::api::{
     AgentCall, AgentDisconnect, AgentLog, AgentPresence, CallView, CancelCall, CommentReplies,
-    EmptyBody, Failure, FailureKind, MAX_BODY, OpenPlaceRequest, OpenedSession, RouteId,
-    ScriptPage, SessionId, Sessions,
+    EmptyBody, Failure, FailureKind, KnownPlaces, MAX_BODY, OpenPlaceRequest, OpenedSession,
+    RouteId, ScriptPage, SessionId, Sessions,
 };
 use scene_schemas::entry::Seq;
 use serde::de::DeserializeOwned;
@@ -27,8 +28,8 @@ use crate::daemon::access::AGENT_TOKEN;
 use crate::failure::failure;
 use crate::server::DaemonGate;
 
-/// Delay before the request that keeps the connection registered is sent again after it has ended:
-/// the daemon may have restarted.
+/// Delay before a request that the daemon holds is sent again after it has ended: the daemon may have
+/// restarted.
 const RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
 /// The daemon at its current address.
@@ -228,6 +229,22 @@ fn outcome_unknown(why: &str) -> Failure {
 impl DaemonGate for RemoteDaemon {
     async fn list_sessions(&self) -> Result<Sessions, Failure> {
         self.request(&agent_request(RouteId::Sessions)).await
+    }
+
+    async fn wait_for_places(&self, known: Option<BTreeSet<SessionId>>) -> Sessions {
+        let known = known.map(Vec::from_iter);
+        let request = RouteRequest::new(RouteId::WaitForPlaces)
+            .with_body(&KnownPlaces { known })
+            .with_timeout(PRESENCE_TIMEOUT);
+        // Does not start a daemon.
+        loop {
+            if let Ok(daemon) = DaemonConnection::find(&self.home, TokenKind::Agent)
+                && let Ok(sessions) = daemon.send(&request).await
+            {
+                return sessions;
+            }
+            sleep(RECONNECT_DELAY).await;
+        }
     }
 
     async fn call_tool(&self, mut call: AgentCall) -> Result<CallView, Failure> {

@@ -1,5 +1,6 @@
 //! Agents: their tool calls, their connections, and MCP over HTTP.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Json;
@@ -8,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::Response;
 use scene_schemas::api::{
     AgentCall, AgentDisconnect, AgentLog, AgentPresence, CallView, CancelCall, CommentReplies,
-    EmptyBody, ScriptPage,
+    EmptyBody, KnownPlaces, ScriptPage, Sessions,
 };
 
 use super::super::extract::{EntryId, JsonBody, Parameters, PathSession};
@@ -68,6 +69,15 @@ pub(in super::super) async fn hold_connection(
 ) -> Json<EmptyBody> {
     clients::hold_connection(event_hub, daemon, connection).await;
     Json(EmptyBody {})
+}
+
+pub(in super::super) async fn wait_for_places(
+    State(daemon): State<DaemonHandle>,
+    State(event_hub): State<Arc<EventHub>>,
+    JsonBody(KnownPlaces { known }): JsonBody<KnownPlaces>,
+) -> ApiResult<Sessions> {
+    let known = known.map(BTreeSet::from_iter);
+    Ok(Json(long_poll::wait_for_places(&event_hub, &daemon, known).await?))
 }
 
 pub(in super::super) async fn scripts(

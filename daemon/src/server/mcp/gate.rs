@@ -1,5 +1,6 @@
 //! The interface between the MCP server and the daemon: a direct one, or HTTP from another process.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -18,6 +19,12 @@ use crate::server::long_poll;
 /// What an agent may request from the daemon. Decisions are not part of it.
 pub trait DaemonGate: Send + Sync + 'static {
     fn list_sessions(&self) -> impl Future<Output = Result<Sessions, Failure>> + Send;
+    /// Returns the open places as soon as they are others than the known ones; at once if none are
+    /// known.
+    fn wait_for_places(
+        &self,
+        known: Option<BTreeSet<SessionId>>,
+    ) -> impl Future<Output = Sessions> + Send;
     /// Calls a tool. Returns when the call is planned, or after the call's `hold` time.
     fn call_tool(&self, call: AgentCall) -> impl Future<Output = Result<CallView, Failure>> + Send;
     /// Returns a call, by its number or its proposal's, once it is settled or after `hold` seconds.
@@ -60,6 +67,14 @@ pub(in crate::server) struct LocalGate {
 impl DaemonGate for LocalGate {
     async fn list_sessions(&self) -> Result<Sessions, Failure> {
         self.daemon.list_sessions().await
+    }
+
+    async fn wait_for_places(&self, known: Option<BTreeSet<SessionId>>) -> Sessions {
+        match long_poll::wait_for_places(&self.event_hub, &self.daemon, known).await {
+            Ok(sessions) => sessions,
+            // The daemon ends.
+            Err(_) => std::future::pending().await,
+        }
     }
 
     async fn call_tool(&self, call: AgentCall) -> Result<CallView, Failure> {

@@ -7,6 +7,7 @@
 mod call;
 mod gate;
 mod http;
+mod place_watch;
 mod prompts;
 mod resources;
 mod results;
@@ -23,14 +24,15 @@ use rmcp::model::{
     GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams,
     InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, UpdateTaskParams,
+    ServerCapabilities, ServerConfig, SubscriptionFilter, UpdateTaskParams,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use scene_schemas::api::Failure;
 
 pub use self::gate::DaemonGate;
 pub(super) use self::http::McpHttp;
+use self::place_watch::PlaceWatch;
 pub use self::tool_list::list_tools;
 
 /// The default time for which a call waits for the user's decision.
@@ -58,6 +60,7 @@ pub struct McpAgent<G: DaemonGate> {
     session: Option<String>,
     /// The id of the connection; unset if the client sends single requests without a connection.
     connection: OnceLock<String>,
+    place_watch: PlaceWatch,
     /// The HTTP session. It identifies the connection, also after a restart of the daemon.
     session_over_http: OnceLock<String>,
 }
@@ -70,6 +73,7 @@ impl<G: DaemonGate> McpAgent<G> {
             wait,
             session: None,
             connection: OnceLock::new(),
+            place_watch: PlaceWatch::new(),
             session_over_http: OnceLock::new(),
         }
     }
@@ -104,6 +108,7 @@ impl<G: DaemonGate> McpAgent<G> {
 
 impl<G: DaemonGate> Drop for McpAgent<G> {
     fn drop(&mut self) {
+        self.place_watch.end();
         for connection in [&self.session_over_http, &self.connection] {
             connection
                 .get()
@@ -139,6 +144,7 @@ impl<G: DaemonGate> ServerHandler for McpAgent<G> {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_resources()
+            .enable_resources_list_changed()
             .enable_prompts()
             .enable_tasks()
             .build();
@@ -160,6 +166,11 @@ impl<G: DaemonGate> ServerHandler for McpAgent<G> {
         let _ = self.connection.set(own);
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let watching = self.place_watch.clone();
+        tokio::spawn(watching.notify_client(Arc::clone(&self.gate), context.peer));
     }
 
     async fn list_tools(
@@ -208,6 +219,18 @@ impl<G: DaemonGate> ServerHandler for McpAgent<G> {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         self.list_resources(request.and_then(|it| it.cursor)).await
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(place_watch::served_filter(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        place_watch::serve_subscription(self.gate.as_ref(), &context).await;
+        Ok(())
     }
 
     async fn list_resource_templates(

@@ -104,6 +104,9 @@ impl<G: DaemonGate> McpAgent<G> {
         cursor: Option<String>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let open = self.gate.list_sessions().await.map_err(|failure| protocol_error(&failure))?;
+        if cursor.is_none() {
+            self.place_watch.note_listed(&open);
+        }
         let bad = || ErrorData::invalid_params("The cursor is not one that was given.", None);
         let (at, from) = match cursor.as_deref() {
             None => (0, None),
