@@ -109,6 +109,45 @@ fn comments_are_kept_sent_and_answered() {
 }
 
 #[test]
+fn decision_in_the_conversation_asks_before_it_drops_a_comment() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::new();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    let opened = bench.human.open(&bench.file).ok();
+    bench.human.ask(&opened, FADE);
+    let card = bench.human.card();
+    browser.click(".tabs [data-page=proposals]");
+    until_current(&browser, card);
+    browser.press(&[], &['c']);
+    browser.until("document.activeElement.matches('.draft textarea')");
+    browser.enter("why so pale?");
+    browser.press(&[], &[key::ESCAPE]);
+    let kept = browser.is(DRAFTS);
+    browser.click(".tabs [data-page=now]");
+    let reject = format!("#log [data-proposal='{card}'] [data-say=reject]");
+    browser.until_shown(&reject, "Reject");
+    browser.click(&reject);
+    browser.until_shown("#dialog[open]", "Reject without sending your comment?");
+    browser.press(&[], &[key::ESCAPE]);
+    browser.until("!document.querySelector('#dialog[open]')");
+    assert_eq!(bench.status(card), "waiting");
+    browser.click(".tabs [data-page=proposals]");
+    until_current(&browser, card);
+    browser.until(&format!("JSON.stringify({DRAFTS}) === {:?}", kept.to_string()));
+    browser.click(".tabs [data-page=now]");
+    browser.until_shown(&reject, "Reject");
+    browser.click(&reject);
+    browser.until_shown("#dialog[open]", "Reject without sending your comment?");
+    browser.click("#dialog button.main");
+    browser.until_shown("#dialog[open]", "Reject this proposal?");
+    browser.click("#dialog button.main");
+    bench.human.until_status(card, "rejected");
+    let typed = "JSON.stringify([sessionStorage, localStorage]).includes('why so pale')";
+    browser.until(&format!("!({typed})"));
+}
+
+#[test]
 fn drafts_go_on_to_the_replanned_proposal() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();

@@ -2,6 +2,7 @@
 
 import { part } from "./daemon.js";
 import { approve, reject } from "./decide.js";
+import { forgetDrafts, isWithoutDrafts } from "./drafts.js";
 import { act, failed, onShown, swap } from "./ui.js";
 
 const AHEAD = "400px";
@@ -64,7 +65,11 @@ export function told({ proposal, from, is_refusal }) {
 act("decide", async (button) => {
   const bar = button.closest("[data-patch]");
   try {
-    await (button.dataset.say === "approve" ? approve(bar.dataset, button.dataset.rule) : reject(bar.dataset));
+    const { seq } = bar.dataset;
+    const isApproval = button.dataset.say === "approve";
+    if (!(await isWithoutDrafts(seq, isApproval ? "Approve" : "Reject"))) return;
+    const decided = await (isApproval ? approve(bar.dataset, button.dataset.rule) : reject(bar.dataset));
+    if (decided !== null) forgetDrafts(seq);
   } finally {
     told({ proposal: bar.dataset.seq });
   }

@@ -42,8 +42,8 @@ export function forgetComments(of) {
   keep(all);
 }
 
-/** Whether comments on a proposal were typed and not sent. */
-export const hasComments = (of) => (stored()[keyOf(of)]?.drafts ?? []).some(({ text }) => text.trim() !== "");
+/** Returns how many comments on a proposal were typed and not sent. */
+export const countComments = (of) => (stored()[keyOf(of)]?.drafts ?? []).filter(({ text }) => text.trim() !== "").length;
 
 /** Returns the comments on a proposal that have a text, as the daemon takes them. */
 export const comments = (data) => drafts(data).filter(({ text }) => text.trim() !== "");

@@ -59,8 +59,8 @@ export function forgetEdits(of) {
   write(of, null, {});
 }
 
-/** Whether a proposal has changes that are not saved. */
-export const hasEdits = (of) => Object.keys(stored()[keyOf(of)]?.edits ?? {}).length > 0;
+/** Returns how many changes of a proposal are not saved. */
+export const countEdits = (of) => Object.keys(stored()[keyOf(of)]?.edits ?? {}).length;
 
 /** The proposal whose changes are being saved. The new version may be shown before the answer arrives. */
 let saving = null;

@@ -1,9 +1,10 @@
 // The page of proposals: the list, the full view of one, and decisions by mouse or keyboard.
 
-import { commentHere, comments, forgetComments, showComments } from "./comments.js";
+import { commentHere, comments, showComments } from "./comments.js";
 import { call, part } from "./daemon.js";
 import { approve, decide, reject } from "./decide.js";
-import { editDecision, editHere, edited, forgetEdits, hasEdits, save, showEdits } from "./edit.js";
+import { forgetDrafts, hasDrafts, isWithoutDrafts } from "./drafts.js";
+import { editDecision, editHere, save, showEdits } from "./edit.js";
 import { carry, forget, leave, leftOut, words } from "./left.js";
 import { carryStep, setTicked, takenSteps, tickSteps } from "./steps.js";
 import { act, elements, failed, fill, question, replaceAddress, soon, swap, toast } from "./ui.js";
@@ -299,8 +300,7 @@ async function on(proposal) {
   const its = () => links().filter((link) => link.dataset.task === task);
   const [next, at, own] = [beside(1) ?? beside(-1), seqs().indexOf(proposal), its().findIndex(isOf(proposal))];
   forget(proposal);
-  forgetComments(proposal);
-  forgetEdits(proposal);
+  forgetDrafts(proposal);
   if (!root) return;
   await list();
   if (root && its().length === 0) await comes(task, () => !root || current !== proposal || its().length > 0);
@@ -321,20 +321,9 @@ async function comes(task, isOver) {
   }
 }
 
-/** Asks whether to decide without the comments and changes that are not sent, which are then deleted. */
-async function isWithoutDrafts(yes) {
-  const count = (number, noun) => (number === 1 ? `your ${noun}` : `your ${number} ${noun}s`);
-  const [notes, changes] = [comments(article().dataset).length, edited(article().dataset).length];
-  const without = [notes > 0 && `sending ${count(notes, "comment")}`, changes > 0 && `saving ${count(changes, "change")}`];
-  const named = without.filter(Boolean);
-  if (named.length === 0) return true;
-  const text = "They are deleted.";
-  return (await question({ title: `${yes} without ${named.join(" and ")}?`, text, yes })) !== null;
-}
-
 act("approve", (button) =>
   deciding(async () => {
-    if (!(await isWithoutDrafts("Approve"))) return;
+    if (!(await isWithoutDrafts(current, "Approve"))) return;
     const of = { ...button.closest("[data-patch]").dataset };
     const [some, all] = counts();
     const { rule } = button.dataset;
@@ -361,8 +350,7 @@ async function take(of, chosen, rule) {
   const { title, patch_id: patch, base, warnings } = view.proposal;
   const twice = view.needs_twice ? warnings.map((it) => it.text).join("\n") : undefined;
   forget(of.seq);
-  forgetComments(of.seq);
-  forgetEdits(of.seq);
+  forgetDrafts(of.seq);
   follow(next);
   awaited.set(next, title);
   // The selected parts were seen and ticked, so only a warning requires another confirmation.
@@ -374,7 +362,7 @@ async function take(of, chosen, rule) {
 
 act("reject", (button) =>
   deciding(async () => {
-    if (!(await isWithoutDrafts("Reject"))) return;
+    if (!(await isWithoutDrafts(current, "Reject"))) return;
     const of = { ...button.closest("[data-patch]").dataset };
     if ((await reject(of)) !== null) await on(of.seq);
   }),
@@ -409,7 +397,7 @@ act("layout", ({ dataset }) => stand(dataset.layout));
 act("keys", keys);
 act("approve-additive", ({ dataset: { behind } }) =>
   deciding(async () => {
-    const plain = links().filter((link) => link.hasAttribute("data-plain") && !hasEdits(link.dataset.seq));
+    const plain = links().filter((link) => link.hasAttribute("data-plain") && !hasDrafts(link.dataset.seq));
     const sure = await question({
       title: plain.length === 1 ? "Approve 1 proposal?" : `Approve ${plain.length} proposals?`,
       text: `They only add, and have no warnings.${Number(behind) > 0 ? ` ${behind} more depend on other pending proposals and stay pending.` : ""}`,

@@ -1,7 +1,6 @@
 // The small steps of tasks, which are approved together: which are ticked, and which can be approved.
 
-import { hasComments } from "./comments.js";
-import { hasEdits } from "./edit.js";
+import { hasDrafts } from "./drafts.js";
 import { leftOut, words } from "./left.js";
 
 const UNTICKED = "vector-unticked";
@@ -20,7 +19,7 @@ let planned = null;
 const keep = () => sessionStorage.setItem(UNTICKED, JSON.stringify([...unticked].slice(-KEPT)));
 
 /** Whether a proposal would be approved as it is: the user has left nothing out, and not changed or commented on it. */
-const isWhole = (proposal) => leftOut(proposal).size === 0 && !hasEdits(proposal) && !hasComments(proposal);
+const isWhole = (proposal) => leftOut(proposal).size === 0 && !hasDrafts(proposal);
 
 /** Takes a step out of its group, or puts it back. */
 export function setTicked(proposal, isTicked) {
