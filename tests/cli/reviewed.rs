@@ -263,6 +263,10 @@ mod on_a_terminal {
         let mut reviewer = person(&bench, &["--once"]);
         let card = reviewer.answers(APPLY, "q");
         assert!(!card.contains("\u{1b}]8"), "{card:?}");
+        let mut command = bench.home.command(&["log"]);
+        command.env("FORCE_HYPERLINK", "1");
+        let log = ends(Person::runs(command), 0);
+        assert!(log.contains(&format!("{page}{seq}\u{1b}]8;;\u{1b}\\  modifying")), "{log:?}");
     }
 
     #[test]

@@ -227,6 +227,17 @@ fn approved_proposal_is_written_to_the_file() {
     assert_eq!(person.shown(seq)["status"], "applied");
     assert_eq!(person.text("Main.server.luau"), MAIN.replace("speed = 1", "speed = 2"));
     assert_eq!(person.text("Other.luau"), OTHER);
+    #[cfg(unix)]
+    if !binary::is_for_windows() {
+        // The log links to the file, at the first line that was changed.
+        let mut log = person.home.command(&["--home", person.home.path().to_str().unwrap(), "log"]);
+        log.env("FORCE_HYPERLINK", "1");
+        let (code, shown) = vector_tests::person::Person::runs(log).sees_the_end();
+        let file = person.file("Main.server.luau").canonicalize().unwrap();
+        let line = 1 + MAIN.lines().position(|line| line.contains("speed = 1")).unwrap();
+        let link = format!("\u{1b}]8;;vscode://file{}:{line}\u{1b}\\", file.display());
+        assert!(code == 0 && shown.contains(&link), "{link} is not in {shown:?}");
+    }
 }
 
 #[test]

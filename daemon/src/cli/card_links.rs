@@ -1,10 +1,11 @@
-//! Links of a card in a terminal (OSC 8): the page of a proposal, and the files of its scripts.
+//! Links of cards and the log in a terminal (OSC 8): the page of a proposal, and the files of its
+//! scripts.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use scene_schemas::api::{RouteId, ScriptFile, SessionId};
-use scene_schemas::entry::Seq;
+use scene_schemas::entry::{Place, Seq};
 use scene_schemas::proposal::{Proposal, ScriptDiff};
 use supports_hyperlinks::Stream;
 use vector_engine::WorkflowRun;
@@ -46,9 +47,7 @@ impl CardLinks {
         if !are_shown(terminal) {
             return Self::default();
         }
-        let env = |name: &str| std::env::var(name).ok();
-        let config = load_config(home, None, &env);
-        let editor = config.map_or_else(|_| EditorTemplate::default(), |(_, config)| config.editor);
+        let editor = load_editor(home);
         let files = run.script_files().into_iter().map(|(path, file)| {
             (path.to_string(), FileLink::File(file.display().to_string(), editor.clone()))
         });
@@ -65,7 +64,7 @@ impl CardLinks {
         if !are_shown(terminal) {
             return Self::default();
         }
-        let page = Some(format!("http://127.0.0.1:{}/#/proposals/", daemon.port()));
+        let page = Some(page_address(daemon));
         let Some(session) = session.filter(|_| proposal.has_files()) else {
             return Self { page, files: HashMap::new() };
         };
@@ -100,16 +99,77 @@ impl CardLinks {
                 None => continue,
                 Some(FileLink::Url(url)) => url.clone(),
                 Some(FileLink::File(file, editor)) => {
-                    match editor.link(file, script.first_line()) {
-                        EditorLink::Url(url) => url,
-                        EditorLink::Command(..) => file_address(file),
-                    }
+                    link_address(editor, file, script.first_line())
                 }
             };
             let head = script_head(script, style);
             card = card.replacen(&head, &hyperlink(&head, &url), 1);
         }
         card
+    }
+}
+
+/// The links of the log. Empty if the terminal shows none.
+#[derive(Debug, Default)]
+pub(super) struct LogLinks {
+    /// The address of the page, without the proposal's number. None if no daemon is running.
+    page: Option<String>,
+    editor: Option<EditorTemplate>,
+}
+
+impl LogLinks {
+    pub(super) fn new(home: &Path, terminal: &Terminal) -> Self {
+        if !are_shown(terminal) {
+            return Self::default();
+        }
+        let daemon = DaemonClient::connect(home).ok().filter(|daemon| daemon.about().is_ok());
+        Self { page: daemon.map(|it| page_address(&it)), editor: Some(load_editor(home)) }
+    }
+
+    /// Returns a proposal's number, which links to its page, right-aligned.
+    pub(super) fn link_number(&self, seq: Seq, width: usize) -> String {
+        let number = seq.to_string();
+        let indent = width.saturating_sub(number.len());
+        let linked = match &self.page {
+            Some(page) => hyperlink(&number, &format!("{page}{seq}")),
+            None => number,
+        };
+        format!("{:indent$}{linked}", "")
+    }
+
+    /// Adds the link to the first file that a proposal changes in a Rojo project to its title.
+    pub(super) fn link_title(&self, place: &Place, proposal: &Proposal, title: &str) -> String {
+        let (Some(editor), Place::Project(project), Some(file)) =
+            (&self.editor, place, proposal.changed_files.first())
+        else {
+            return title.to_owned();
+        };
+        let folder = Path::new(&project.project).parent().unwrap_or(Path::new(""));
+        let file: PathBuf = folder.join(file).components().collect();
+        let line = match proposal.preview.scripts.as_slice() {
+            [script] => script.first_line(),
+            _ => 1,
+        };
+        hyperlink(title, &link_address(editor, &file.display().to_string(), line))
+    }
+}
+
+fn page_address(daemon: &DaemonClient) -> String {
+    format!("http://127.0.0.1:{}/#/proposals/", daemon.port())
+}
+
+/// Returns the user's editor.
+fn load_editor(home: &Path) -> EditorTemplate {
+    let env = |name: &str| std::env::var(name).ok();
+    let config = load_config(home, None, &env);
+    config.map_or_else(|_| EditorTemplate::default(), |(_, config)| config.editor)
+}
+
+/// Returns the address that opens a file. A terminal cannot start an editor that is a command.
+fn link_address(editor: &EditorTemplate, file: &str, line: u32) -> String {
+    match editor.link(file, line) {
+        EditorLink::Url(url) => url,
+        EditorLink::Command(..) => file_address(file),
     }
 }
 

@@ -17,8 +17,9 @@ use vector_ledger::Ledger;
 
 use super::ExitStatus;
 use super::card::{class_name, class_paint};
+use super::card_links::LogLinks;
 use super::style::{PaintKind, TextStyle, terminal_line};
-use super::terminal::{print_status, print_stdout, stdout_style};
+use super::terminal::{Terminal, print_status, print_stdout, stdout_style};
 
 const PAGE: usize = 5_000;
 
@@ -191,6 +192,7 @@ pub(super) fn run(args: &LogArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         return Ok(ExitStatus::Done);
     }
     let style = stdout_style();
+    let links = LogLinks::new(home, &Terminal::for_command(false));
     let mut text = String::new();
     for (at, (seq, time)) in began.iter().enumerate() {
         if let Some(workflow) = state.workflow(*seq) {
@@ -198,7 +200,8 @@ pub(super) fn run(args: &LogArgs, home: &Path) -> anyhow::Result<ExitStatus> {
                 text.push('\n');
             }
             let shown = fitting.get(seq);
-            text.push_str(&render_run(*seq, workflow, *time, &reverted, shown, style));
+            let list = ProposalList { reverted: &reverted, shown, links: &links };
+            text.push_str(&render_run(*seq, workflow, *time, list, style));
         }
     }
     text.push_str(
@@ -261,12 +264,21 @@ pub(super) fn find_reverted(state: &LedgerState) -> HashMap<Seq, Seq> {
     reverted
 }
 
+/// How the proposals of a run are listed.
+#[derive(Debug, Clone, Copy)]
+struct ProposalList<'a> {
+    /// The reverted proposals, with those that reverted them.
+    reverted: &'a HashMap<Seq, Seq>,
+    /// Those that are listed. None for all.
+    shown: Option<&'a BTreeSet<Seq>>,
+    links: &'a LogLinks,
+}
+
 fn render_run(
     seq: Seq,
     workflow: &Workflow,
     time: u64,
-    reverted: &HashMap<Seq, Seq>,
-    shown: Option<&BTreeSet<Seq>>,
+    list: ProposalList<'_>,
     style: TextStyle,
 ) -> String {
     let goal = terminal_line(workflow.goal.lines().next().unwrap_or_default()).into_owned();
@@ -304,9 +316,9 @@ fn render_run(
             terminal_line(reason)
         );
     }
-    let is_shown = |seq: &Seq| shown.is_none_or(|shown| shown.contains(seq));
+    let is_shown = |seq: &Seq| list.shown.is_none_or(|shown| shown.contains(seq));
     for (seq, pending) in workflow.proposals().filter(|(seq, _)| is_shown(seq)) {
-        text.push_str(&render_proposal(workflow, seq, pending, reverted, style));
+        text.push_str(&render_proposal(workflow, seq, pending, list, style));
     }
     text
 }
@@ -315,7 +327,7 @@ fn render_proposal(
     workflow: &Workflow,
     seq: Seq,
     pending: &PendingProposal,
-    reverted: &HashMap<Seq, Seq>,
+    list: ProposalList<'_>,
     style: TextStyle,
 ) -> String {
     let class = pending.proposal.class;
@@ -323,7 +335,7 @@ fn render_proposal(
         PendingStatus::Waiting => ("waiting", None),
         PendingStatus::Approved | PendingStatus::Applying(_) => ("approved", None),
         PendingStatus::Applied(_) => {
-            ("applied", reverted.get(&seq).map(|by| format!("reverted by {by}")))
+            ("applied", list.reverted.get(&seq).map(|by| format!("reverted by {by}")))
         }
         PendingStatus::Undone(_) => ("undone", Some("in Studio".to_owned())),
         PendingStatus::Rejected(_) if workflow.is_revised(seq) => {
@@ -338,12 +350,13 @@ fn render_proposal(
         PendingStatus::Failed(_) => PaintKind::Removed,
         _ => PaintKind::Dim,
     };
+    let title = terminal_line(&pending.proposal.title_with_path()).into_owned();
     let mut text = format!(
-        "{:>6}  {}  {}  {}\n",
-        seq.0,
+        "{}  {}  {}  {}\n",
+        list.links.link_number(seq, 6),
         style.paint(class_paint(class), format!("{:<11}", class_name(class))),
         style.paint(paint, format!("{label:<9}")),
-        terminal_line(&pending.proposal.title_with_path()),
+        list.links.link_title(&workflow.place, &pending.proposal, &title),
     );
     if let Some(why) = why {
         let why = format!("{:32}{}", "", terminal_line(&why));
