@@ -235,10 +235,15 @@ fn rules_are_added_and_revoked_at_a_card() {
 fn chat_offers_what_can_be_mentioned() {
     let (home, file) = with_place(Format::Rbxl);
     fs::write(home.path().join("lamps.md"), "Lamps are yellow.").unwrap();
+    fs::write(home.path().join("evil\u{1b}]0;gone\u{7}.md"), "").unwrap();
     let mut command = home.command(&["chat", &text(&file), "--model", "offline"]);
     command.current_dir(home.path());
     let mut person = Person::runs(command);
     person.sees("> ");
+    // Tab waits until the place is read.
+    person.presses("@\t");
+    person.sees("@problems ");
+    person.presses("\x15");
     // The suggestions come while the mention is typed, Tab inserts the first, and again the next.
     person.presses("Rename @lam");
     person.sees("@file:lamps.md");
@@ -255,6 +260,12 @@ fn chat_offers_what_can_be_mentioned() {
     let answer = answer.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(answer.contains("in `Rename @file:lamps.md and @problems`"), "{answer}");
     person.sees("> ");
+    // What would change the terminal is not offered, and what is said to a command is completed too.
+    person.presses("/ask about @evil");
+    person.presses("\t\x15/ask about @lam");
+    let offered = person.sees("@file:lamps.md");
+    assert!(!offered.contains("\u{1b}]0;"), "{offered:?}");
+    person.presses("\x15");
     // The line before can be called up and edited; commands are completed too.
     person.presses("\x1b[A");
     person.sees("Rename @file:lamps.md and @problems");

@@ -141,6 +141,28 @@ fn proposal_for_missing_place_is_reported_and_stays_pending() {
     ended(&bench.review(&["--yes"]), 0);
 }
 
+#[test]
+fn small_steps_are_printed_one_by_one_without_a_terminal() {
+    let bench = Bench::new();
+    let ledger = bench.home.path().join("vector");
+    let mut agent = Agent::new(&bench.daemon, &ledger, "builder");
+    let mut all = Vec::new();
+    for name in ["Park", "Shop"] {
+        let props = json!({ "Name": name });
+        let args = json!({ "className": "Folder", "parentPath": "game.Workspace", "props": props });
+        all.push(agent.propose("create_instance", &args));
+    }
+    all.push(agent.propose("delete_instance", &json!({ "path": "game.Workspace.Lamp" })));
+    let listed = bench.review(&["--json"]);
+    ended(&listed, 3);
+    let cards: Vec<u64> = listed
+        .stdout
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Json>(line).unwrap()["seq"].as_u64())
+        .collect();
+    assert_eq!(cards, all);
+}
+
 #[cfg(unix)]
 mod on_a_terminal {
     use std::os::unix::fs::PermissionsExt as _;

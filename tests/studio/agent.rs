@@ -47,11 +47,22 @@ impl Agent {
         self.send("POST", "/api/agents/calls".to_owned(), call)
     }
 
+    /// Calls a tool, and returns the proposal that the call became.
+    fn proposes(&self, studio: &Studio, id: &str, tool: &str, args: Json) -> u64 {
+        let call = answered(studio, &self.calls(id, tool, args));
+        call["outcome"]["proposal"].as_u64().unwrap_or_else(|| panic!("{call}"))
+    }
+
     /// Waits for the outcome of a call.
     pub(super) fn became(&self, call: &Json) -> Receiver<Json> {
         let path = format!("/api/agents/calls/{}?hold=60", call["call"]);
         self.send("GET", path, Json::Null)
     }
+}
+
+/// The arguments of a call that creates a folder.
+fn folder(name: &str, parent: &str) -> Json {
+    json!({ "className": "Folder", "parentPath": parent, "props": { "Name": name } })
 }
 
 /// Runs Studio until the answer arrives.
@@ -105,27 +116,25 @@ fn agent_changes_are_decided_in_the_widget() {
 fn small_steps_are_approved_together_in_the_widget() {
     let desk = Desk::ready(Signals::Deferred);
     let (studio, agent) = (&desk.studio, Agent::of(&desk));
-    let mut calls = 0;
-    let mut propose = |tool: &str, args: Json| {
-        calls += 1;
-        let call = answered(studio, &agent.calls(&calls.to_string(), tool, args));
-        call["outcome"]["proposal"].as_u64().unwrap_or_else(|| panic!("{call}"))
-    };
-    let folder = |name: &str, parent: &str| json!({ "className": "Folder", "parentPath": parent, "props": { "Name": name } });
-    propose("delete_instance", json!({ "path": "game.Workspace.Wall" }));
-    let park = propose("create_instance", folder("Park", "game.Workspace"));
+    agent.proposes(studio, "1", "delete_instance", json!({ "path": "game.Workspace.Wall" }));
+    let park = agent.proposes(studio, "2", "create_instance", folder("Park", "game.Workspace"));
     until_there(studio, "Approve");
     assert!(!has(studio, "ApproveSteps"), "there is no group of one");
-    propose("create_instance", folder("Pond", "game.Workspace.Park"));
-    let shop = propose("create_instance", folder("Shop", "game.Workspace"));
+    agent.proposes(studio, "3", "create_instance", folder("Pond", "game.Workspace.Park"));
+    let shop = agent.proposes(studio, "4", "create_instance", folder("Shop", "game.Workspace"));
     until_shown(studio, "3 small steps of one task wait:");
-    // A press that was meant for fewer steps does nothing.
-    let early = studio.click(&object(studio, "ApproveSteps")).unwrap_err();
-    assert!(early.contains("is not active"), "{early}");
+    // A press that was meant for fewer steps does nothing, also if the list is drawn again.
+    let early = || studio.click(&object(studio, "ApproveSteps")).unwrap_err();
+    assert!(early().contains("is not active"), "{}", early());
+    click(studio, &format!("Step:{shop}"));
+    click(studio, &format!("Step:{shop}"));
+    assert!(early().contains("is not active"), "{}", early());
     studio.run_for(1.0);
     // A step on top of an unticked one is unticked too.
     click(studio, &format!("Step:{park}"));
     until_shown(studio, "Approve 1 step");
+    let pond = studio.click(&object(studio, &format!("Step:{}", park + 2))).unwrap_err();
+    assert!(pond.contains("is not active"), "{pond}");
     click(studio, "ApproveSteps");
     let is_there = |name: &str| {
         eval(studio, &format!("return workspace:FindFirstChild('{name}', true) ~= nil")) == true
@@ -143,6 +152,35 @@ fn small_steps_are_approved_together_in_the_widget() {
         assert!(studio.undo(), "each step is an undo step of its own");
     }
     assert!(!is_there("Park") && !is_there("Shop"));
+}
+
+#[test]
+fn comment_that_is_not_sent_keeps_a_proposal_from_being_approved() {
+    let desk = Desk::ready(Signals::Deferred);
+    let (studio, agent) = (&desk.studio, Agent::of(&desk));
+    let park = agent.calls("1", "create_instance", folder("Park", "game.Workspace"));
+    let park = answered(studio, &park);
+    until_there(studio, "Comment");
+    click(studio, "Comment");
+    studio.type_into(&object(studio, "CommentText"), "Why?", false).unwrap();
+    click(studio, "Comment");
+    click(studio, "Approve");
+    until_shown(studio, "Your comment is not sent.");
+    until_there(studio, "CommentText");
+    // The reason of a rejection is what was typed.
+    let became = agent.became(&park);
+    click(studio, "Reject");
+    let became = answered(studio, &became);
+    assert!(became["outcome"]["reason"].as_str().unwrap().contains("Why?"), "{became}");
+    agent.proposes(studio, "2", "create_instance", folder("Lake", "game.Workspace"));
+    until_there(studio, "Comment");
+    click(studio, "Comment");
+    until_there(studio, "CommentText");
+    studio.type_into(&object(studio, "CommentText"), "Why a lake?", false).unwrap();
+    for (id, name) in [("3", "Shop"), ("4", "Mine")] {
+        agent.proposes(studio, id, "create_instance", folder(name, "game.Workspace"));
+    }
+    until_shown(studio, "2 small steps of one task wait:");
 }
 
 #[test]

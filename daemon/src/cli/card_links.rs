@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use scene_schemas::api::{RouteId, ScriptFile, SessionId};
+use scene_schemas::api::{About, RouteId, ScriptFile, SessionId};
 use scene_schemas::entry::{Place, Seq};
 use scene_schemas::proposal::{Proposal, ScriptDiff};
 use supports_hyperlinks::Stream;
@@ -16,6 +17,9 @@ use super::card::script_head;
 use super::daemon_client::{DaemonClient, RouteRequest};
 use super::style::TextStyle;
 use super::terminal::Terminal;
+
+/// How long the log waits for a daemon, whose page it links to.
+const ANSWER_TIME: Duration = Duration::from_secs(1);
 
 /// Scripts of a proposal whose files are looked up.
 const MAX_SCRIPTS: usize = 20;
@@ -122,7 +126,9 @@ impl LogLinks {
         if !are_shown(terminal) {
             return Self::default();
         }
-        let daemon = DaemonClient::connect(home).ok().filter(|daemon| daemon.about().is_ok());
+        let about = RouteRequest::new(RouteId::About).with_timeout(ANSWER_TIME);
+        let is_running = |daemon: &DaemonClient| daemon.call::<About>(&about).is_ok();
+        let daemon = DaemonClient::connect(home).ok().filter(is_running);
         Self { page: daemon.map(|it| page_address(&it)), editor: Some(load_editor(home)) }
     }
 
@@ -146,8 +152,8 @@ impl LogLinks {
         };
         let folder = Path::new(&project.project).parent().unwrap_or(Path::new(""));
         let file: PathBuf = folder.join(file).components().collect();
-        let line = match proposal.preview.scripts.as_slice() {
-            [script] => script.first_line(),
+        let line = match (proposal.changed_files.as_slice(), proposal.preview.scripts.as_slice()) {
+            ([_], [script]) => script.first_line(),
             _ => 1,
         };
         hyperlink(title, &link_address(editor, &file.display().to_string(), line))

@@ -147,10 +147,9 @@ fn chat_in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Resul
         ""
     };
     print_status(&format!("{} answers. Type /help for commands. {how}", driver.name()));
-    let source = FileMentions::new(at, ledger.as_ref(), &target);
+    let source = FileMentions::new(at, &ledger, &target);
     let mut prompt = ChatPrompt::new(&terminal, &source)?;
     loop {
-        source.forget_place();
         let Some(line) = prompt.read()? else {
             return Ok(ExitStatus::Done);
         };

@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::io;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
 
 use rustyline::completion::{Completer, Pair};
 use rustyline::config::{Behavior, CompletionType};
@@ -19,7 +20,11 @@ use vector_core::mention::unfinished_mention;
 use super::chat::COMMANDS;
 use super::interrupt;
 use super::style::{PaintKind, TextStyle, fold_columns, terminal_line};
-use super::terminal::{Terminal, end_line, read_piped_line};
+use super::terminal::{Terminal, end_line, print_status, read_piped_line};
+
+/// How long a source may take to offer mentions: while the user types, and when they are wanted.
+pub(super) const SUGGESTION_TIME: Duration = Duration::from_millis(200);
+pub(super) const WANTED_TIME: Duration = Duration::from_secs(20);
 
 /// Earlier lines that can be called up again.
 const MAX_HISTORY: usize = 200;
@@ -28,9 +33,12 @@ const MAX_SHOWN: usize = 4;
 
 /// Where the mentions of a place come from.
 pub(super) trait MentionSource {
-    /// Returns what can be mentioned, by the text typed after `@`. If `is_wanted` is false, it is only a
-    /// suggestion, and what takes long is left out. What cannot be read is not offered.
-    fn offer(&self, typed: &str, is_wanted: bool) -> Vec<OfferedMention>;
+    /// Returns what can be mentioned, by the text typed after `@`. None if that is not known yet: a
+    /// suggestion, which is not `wanted`, is not waited for. What cannot be read is not offered.
+    fn offer(&self, typed: &str, wanted: bool) -> Option<Vec<OfferedMention>>;
+
+    /// Forgets what was read for a prompt, because a task may change it.
+    fn end_prompt(&self);
 }
 
 /// Reads the requests of a conversation.
@@ -49,7 +57,7 @@ impl<'a> ChatPrompt<'a> {
             return Ok(Self { terminal, editor: None });
         }
         let config = Config::builder()
-            .behavior(Behavior::PreferTerm)
+            .behavior(Behavior::Stdio)
             .completion_type(CompletionType::Circular)
             .max_history_size(MAX_HISTORY)?
             .build();
@@ -69,13 +77,24 @@ impl<'a> ChatPrompt<'a> {
             return Ok(self.terminal.ask_line("\n>")?);
         };
         end_line();
+        // It was meant for the task before.
+        interrupt::take_press();
         // What was typed before the prompt was shown is not meant for it.
         vector_system::discard_typed_input();
         eprintln!();
-        if let Some(helper) = editor.helper_mut() {
+        let read = loop {
+            match editor.readline("> ") {
+                Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
+                    print_status("note: What was typed is not UTF-8; the terminal must use that.");
+                }
+                read => break read,
+            }
+        };
+        if let Some(helper) = editor.helper() {
             helper.last.take();
+            helper.source.end_prompt();
         }
-        match editor.readline("> ") {
+        match read {
             Ok(line) => {
                 if !line.trim().is_empty() {
                     editor.add_history_entry(&line)?;
@@ -90,33 +109,36 @@ impl<'a> ChatPrompt<'a> {
 }
 
 /// What was offered last, because a suggestion and a completion ask for the same.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct LastOffer {
     typed: String,
-    is_wanted: bool,
-    mentions: Vec<OfferedMention>,
+    texts: Vec<String>,
 }
 
 struct PromptHelper<'a> {
     source: &'a dyn MentionSource,
     style: TextStyle,
-    last: RefCell<LastOffer>,
+    last: RefCell<Option<LastOffer>>,
 }
 
 impl PromptHelper<'_> {
     /// Returns the texts that can replace the end of `text`, and where that begins.
-    fn replacements(&self, text: &str, is_wanted: bool) -> Option<(usize, Vec<String>)> {
-        if let Some(typed) = text.strip_prefix('/') {
+    fn replacements(&self, text: &str, wanted: bool) -> Option<(usize, Vec<String>)> {
+        if let Some(typed) = text.strip_prefix('/').filter(|it| !it.contains(char::is_whitespace)) {
             let fits = COMMANDS.into_iter().filter(|it| it.starts_with(typed));
             return Some((0, fits.map(|it| format!("/{it}")).collect()));
         }
         let mention = unfinished_mention(text)?;
         let mut last = self.last.borrow_mut();
-        if last.typed != mention.typed || last.mentions.is_empty() || is_wanted && !last.is_wanted {
-            let mentions = self.source.offer(mention.typed, is_wanted);
-            *last = LastOffer { typed: mention.typed.to_owned(), is_wanted, mentions };
+        if let Some(known) = last.as_ref().filter(|it| it.typed == mention.typed) {
+            return Some((mention.start, known.texts.clone()));
         }
-        Some((mention.start, last.mentions.iter().map(|it| it.text.clone()).collect()))
+        let offered = self.source.offer(mention.typed, wanted)?.into_iter().map(|it| it.text);
+        // A text that the terminal would not show as it is, such as one with an escape sequence, is left
+        // out: the line that is edited is printed as it is.
+        let texts: Vec<String> = offered.filter(|text| terminal_line(text) == *text).collect();
+        *last = Some(LastOffer { typed: mention.typed.to_owned(), texts: texts.clone() });
+        Some((mention.start, texts))
     }
 }
 

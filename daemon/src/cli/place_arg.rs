@@ -3,9 +3,7 @@
 //! A folder or a JSON file is a project, anything else is a place.
 
 use std::collections::HashMap;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::thread::{self, JoinHandle};
 
 use anyhow::bail;
 use scene_schemas::entry::AttachmentSnapshot;
@@ -95,19 +93,18 @@ impl<'a> PlaceArg<'a> {
         }
     }
 
-    /// Reads the place on another thread. Nothing is printed.
-    pub(super) fn read_in_background(
+    /// Returns a function that reads the place, and prints nothing.
+    pub(super) fn scene_reader(
         self,
-    ) -> io::Result<JoinHandle<anyhow::Result<PlanningScene>>> {
+    ) -> impl FnOnce() -> anyhow::Result<PlanningScene> + Send + use<> {
         let path = self.path().to_owned();
         let is_project = matches!(self, Self::Project(_));
-        let reading = thread::Builder::new().name("place".to_owned()).stack_size(STACK);
-        reading.spawn(move || {
+        move || {
             if is_project {
                 return Ok(RojoProject::open(&path, true)?.1);
             }
             Ok(place_file::load_scene(&path)?.into())
-        })
+        }
     }
 
     /// Opens the place. A place file is written to `out`. A project opened for a `dry` run is not
@@ -133,9 +130,6 @@ impl<'a> PlaceArg<'a> {
         }
     }
 }
-
-/// The stack of a thread that reads a place: parsers recurse.
-const STACK: usize = 64 << 20;
 
 /// A place that a command only reads.
 #[derive(Debug)]

@@ -185,7 +185,8 @@ impl ReviewLoop<'_> {
         };
         let of_task: Vec<&PendingSummary> = summaries.iter().filter(is_asked).collect();
         let steps = grouped_steps(&summaries, &of_task);
-        let proposals = if self.cards.yes || !steps.contains(&first) {
+        let can_group = self.cards.terminal.can_ask() && !self.cards.yes;
+        let proposals = if !can_group || !steps.contains(&first) {
             vec![new.swap_remove(at)]
         } else {
             new.retain(|it| steps.contains(&it.seq));

@@ -1,19 +1,20 @@
 //! A conversation from the terminal about a place that is open in Studio. The daemon runs it, and
 //! the plugin shows the same.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use scene_schemas::api::{
-    Chat, Event, OfferedMention, OfferedMentions, PermissionDecision, RouteId, WorkflowStarted,
-    WorkflowView,
+    Chat, Event, OfferedMention, OfferedMentions, PermissionDecision, RouteId, SessionId, Sessions,
+    WorkflowStarted, WorkflowView,
 };
 use scene_schemas::entry::{Finish, InteractionMode, Seq};
 use scene_schemas::playtest::PermissionAnswer;
 
 use super::call_log::is_talk_tool;
 use super::chat::{ChatInput, HELP, parse_input, unknown_command};
-use super::chat_prompt::{ChatPrompt, MentionSource};
+use super::chat_prompt::{ChatPrompt, MentionSource, SUGGESTION_TIME, WANTED_TIME};
 use super::daemon_client::{DaemonClient, RouteRequest};
 use super::handover::hand_over_keys;
 use super::remote_review::{ExtraKeys, RemoteReview};
@@ -46,7 +47,7 @@ pub(super) fn chat_in_session(
         "The page shows the same conversation, and so does the widget if the place is open in \
          Studio. Type /help for commands.",
     );
-    let source = SessionMentions { daemon: &daemon, named };
+    let source = SessionMentions { daemon: &daemon, named, session: RefCell::default() };
     let mut prompt = ChatPrompt::new(&terminal, &source)?;
     loop {
         let Some(line) = prompt.read()? else {
@@ -80,16 +81,28 @@ pub(super) fn chat_in_session(
 struct SessionMentions<'a> {
     daemon: &'a DaemonClient,
     named: Option<&'a str>,
+    /// The session of the current prompt.
+    session: RefCell<Option<SessionId>>,
 }
 
 impl MentionSource for SessionMentions<'_> {
-    fn offer(&self, typed: &str, _: bool) -> Vec<OfferedMention> {
-        let offer = || {
-            let session = choose_session(self.daemon.list_sessions()?, self.named)?.session;
-            let request = RouteRequest::new(RouteId::OfferedMentions).with_id(session);
-            self.daemon.call::<OfferedMentions>(&request.with_query("typed", typed))
+    fn offer(&self, typed: &str, wanted: bool) -> Option<Vec<OfferedMention>> {
+        let time = if wanted { WANTED_TIME } else { SUGGESTION_TIME };
+        let mut known = self.session.borrow_mut();
+        let session = if let Some(session) = known.clone() {
+            session
+        } else {
+            let request = RouteRequest::new(RouteId::Sessions).with_timeout(time);
+            let Sessions { sessions } = self.daemon.call(&request).ok()?;
+            known.insert(choose_session(sessions, self.named).ok()?.session).clone()
         };
-        offer().map(|it| it.mentions).unwrap_or_default()
+        let request = RouteRequest::new(RouteId::OfferedMentions).with_id(session);
+        let request = request.with_query("typed", typed).with_timeout(time);
+        Some(self.daemon.call::<OfferedMentions>(&request).ok()?.mentions)
+    }
+
+    fn end_prompt(&self) {
+        self.session.take();
     }
 }
 

@@ -70,7 +70,7 @@ impl RemoteReview<'_> {
                 "?" | "h" | "help" => print_status(HELP),
                 numbers => match read_choice(numbers, steps) {
                     Ok(chosen) => return self.approve_steps(steps, &chosen),
-                    Err(problem) => print_status(&format!("{problem}\n{HELP}")),
+                    Err(problem) => print_status(&problem),
                 },
             }
         }
@@ -91,7 +91,7 @@ impl RemoteReview<'_> {
             }
             let size = format!("{} · {size}", card::class_name(proposal.class));
             let room = style.width.saturating_sub(width + size.len() + 6).max(20);
-            let mut title = fold_columns(&terminal_line(&proposal.title), room);
+            let mut title = fold_columns(&terminal_line(&proposal.title_with_path()), room);
             let is_cut = title.len() > 1;
             let first = if title.is_empty() { String::new() } else { title.swap_remove(0) };
             let more = if is_cut { "…" } else { "" };

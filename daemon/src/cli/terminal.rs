@@ -65,9 +65,15 @@ impl Terminal {
         self.is_interactive
     }
 
-    /// Whether a user can edit a line before sending it.
+    /// Whether a user can edit a line before sending it: the terminal can move its cursor, and is not a
+    /// pipe of Git Bash, which programs of Windows cannot read key by key.
     pub(super) fn can_edit_lines(&self) -> bool {
-        self.can_ask() && io::stdout().is_terminal()
+        let is_plain = |name: String| ["dumb", "cons25", "emacs"].contains(&name.as_str());
+        let stdout = Term::stdout();
+        self.can_ask()
+            && stdout.features().is_attended()
+            && !stdout.features().is_msys_tty()
+            && !std::env::var("TERM").is_ok_and(is_plain)
     }
 
     /// Whether cards go to stderr, because a user has to answer and does not see stdout.

@@ -1,6 +1,6 @@
 //! What a person can mention in a request, by the text typed after `@`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use ignore::WalkBuilder;
@@ -55,7 +55,9 @@ impl DaemonHandle {
         let (state, session) = (Arc::clone(&self.state), session.clone());
         run_on_thread(move || {
             let (ledger, index) = (&state.ledger, &state.history_index);
-            let mentions = typed.offer(found, ledger, index, session);
+            let folder = found.folder.as_deref().filter(|_| typed.is_file_search());
+            let files = folder.map(FileList::read).unwrap_or_default();
+            let mentions = typed.offer(found, &files, ledger, index, session);
             Ok(OfferedMentions { mentions: mentions.map_err(|error| ledger_failure(&error))? })
         })
         .await
@@ -77,6 +79,38 @@ enum TypedKind {
     File,
     Folder,
     Proposal,
+}
+
+/// The files and folders of a folder, relative to it and with `/` as separator. Hidden ones, and those
+/// that Git ignores, are left out.
+#[derive(Debug, Default)]
+pub(crate) struct FileList {
+    files: Vec<String>,
+    folders: Vec<String>,
+}
+
+impl FileList {
+    pub(crate) fn read(folder: &Path) -> Self {
+        let below = |path: &Path| {
+            let parts = path.strip_prefix(folder).ok()?.iter().map(|part| part.to_str());
+            let path = parts.collect::<Option<Vec<_>>>()?.join("/");
+            (!path.is_empty() && !path.contains(['"', '\n'])).then_some(path)
+        };
+        let mut walk = WalkBuilder::new(folder);
+        let walk = walk.require_git(false).max_depth(Some(MAX_DEPTH)).build();
+        let mut found = Self::default();
+        for entry in walk.flatten().take(MAX_WALKED) {
+            let (Some(kind), Some(path)) = (entry.file_type(), below(entry.path())) else {
+                continue;
+            };
+            if kind.is_dir() {
+                found.folders.push(path);
+            } else if kind.is_file() {
+                found.files.push(path);
+            }
+        }
+        found
+    }
 }
 
 /// What was typed after `@`.
@@ -120,6 +154,7 @@ impl TypedMention {
     pub(crate) fn offer(
         &self,
         found: Mentionable,
+        files: &FileList,
         ledger: &Ledger,
         index: &HistoryIndex,
         place: SessionId,
@@ -129,8 +164,8 @@ impl TypedMention {
             mentions.extend(offer_words(&self.rest, found.is_in_studio));
         }
         mentions.extend(found.instances.into_iter().map(|it| self.offer_instance(it)));
-        if let Some(folder) = found.folder.filter(|_| self.is_searching()) {
-            mentions.extend(self.offer_files(&folder));
+        if self.is_file_search() {
+            mentions.extend(self.offer_files(files));
         }
         if matches!(self.kind, None | Some(TypedKind::Proposal)) {
             mentions.extend(self.offer_proposals(ledger, index, place)?);
@@ -138,9 +173,13 @@ impl TypedMention {
         Ok(mentions)
     }
 
-    /// Whether enough was typed to search files for it.
-    fn is_searching(&self) -> bool {
-        self.kind.is_some() || !self.rest.is_empty()
+    /// Whether files are searched: something was typed, and it is not the number of a proposal.
+    fn is_file_search(&self) -> bool {
+        match self.kind {
+            Some(TypedKind::Proposal) => false,
+            Some(TypedKind::File | TypedKind::Folder) => true,
+            None => !self.rest.is_empty(),
+        }
     }
 
     fn offer_instance(&self, found: FoundInstance) -> OfferedMention {
@@ -149,24 +188,12 @@ impl TypedMention {
         OfferedMention { instance: Some(found.clone()), ..offer(&mention, found.class) }
     }
 
-    /// Offers the files of a folder whose paths contain what was typed. Hidden files, and those that
-    /// Git ignores, are left out.
-    fn offer_files(&self, folder: &Path) -> Vec<OfferedMention> {
+    /// Offers the files whose paths contain what was typed.
+    fn offer_files(&self, files: &FileList) -> Vec<OfferedMention> {
         let is_folder = self.kind == Some(TypedKind::Folder);
-        let mut walk = WalkBuilder::new(folder);
-        let walk = walk.require_git(false).max_depth(Some(MAX_DEPTH)).build();
-        let walk = walk.flatten().take(MAX_WALKED);
-        let wanted = walk.filter(|entry| {
-            let kind = entry.file_type();
-            kind.is_some_and(|it| if is_folder { it.is_dir() } else { it.is_file() })
-        });
-        let below = |path: PathBuf| {
-            let parts = path.strip_prefix(folder).ok()?.iter().map(|part| part.to_str());
-            let path = parts.collect::<Option<Vec<_>>>()?.join("/");
-            (!path.is_empty() && !path.contains(['"', '\n'])).then_some(path)
-        };
-        let mut paths: Vec<String> = wanted.filter_map(|entry| below(entry.into_path())).collect();
-        paths.retain(|path| path.to_lowercase().contains(&self.rest));
+        let paths = if is_folder { &files.folders } else { &files.files };
+        let fits = |path: &&String| path.to_lowercase().contains(&self.rest);
+        let mut paths: Vec<&String> = paths.iter().filter(fits).collect();
         paths.sort_unstable_by(|one, other| {
             let order = |path: &str| {
                 let name = path.rsplit('/').next().unwrap_or_default().to_lowercase();
@@ -176,11 +203,11 @@ impl TypedMention {
         });
         paths.truncate(MAX_FILES);
         let (name, about) = if is_folder { ("folder", "folder") } else { ("file", "file") };
-        let mention = |path: String| {
+        let mention = |path: &String| {
             let is_plain = path.chars().all(|c| c.is_alphanumeric() || "/._-+".contains(c))
                 && path.ends_with(char::is_alphanumeric);
             // `game.` begins the path of an instance.
-            let path = if path.starts_with("game.") { format!("./{path}") } else { path };
+            let path = if path.starts_with("game.") { format!("./{path}") } else { path.clone() };
             let path = if is_plain { path } else { format!("\"{path}\"") };
             offer(&format!("{name}:{path}"), about.to_owned())
         };
@@ -230,7 +257,8 @@ mod tests {
     use super::*;
 
     fn texts(folder: &Path, typed: &str) -> Vec<String> {
-        TypedMention::new(typed).offer_files(folder).into_iter().map(|it| it.text).collect()
+        let files = FileList::read(folder);
+        TypedMention::new(typed).offer_files(&files).into_iter().map(|it| it.text).collect()
     }
 
     #[test]
@@ -261,6 +289,8 @@ mod tests {
         assert_eq!(found, expected);
         assert_eq!(texts(folder.path(), "folder:sh"), ["@folder:src/shop"]);
         assert_eq!(texts(folder.path(), "file:\"my"), ["@file:\"docs/my shop (old).md\""]);
+        // A number offers proposals and nothing else.
+        assert!(!TypedMention::new("proposal:1").is_file_search());
         for text in found {
             let mentions = find_mentions(&text);
             assert_eq!(mentions[0].range, 0..text.len(), "{text}");

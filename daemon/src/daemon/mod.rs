@@ -81,7 +81,7 @@ const STACK: usize = 512 << 20;
 
 pub use self::handle::DaemonHandle;
 pub(crate) use self::handle::daemon_closed;
-pub(crate) use self::mentions::TypedMention;
+pub(crate) use self::mentions::{FileList, TypedMention};
 pub use self::pairing::ClockFn;
 pub use self::pending::PendingCount;
 pub use self::pending_summary::{ChangeExtent, PendingSummary, batch_approvable, grouped_steps};

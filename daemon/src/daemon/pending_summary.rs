@@ -44,6 +44,8 @@ pub struct PendingSummary {
     /// both.
     pub patch_id: Fingerprint,
     pub base: Fingerprint,
+    /// The withdrawn proposal that was replanned as this one.
+    pub replaces: Option<Seq>,
     /// The proposals that must be applied before it.
     pub after: Vec<Seq>,
     pub extent: ChangeExtent,
@@ -64,6 +66,7 @@ impl PendingSummary {
             has_new_errors: it.has_new_errors(),
             patch_id: it.patch_id.clone(),
             base: it.base.clone(),
+            replaces: it.replaces,
             after: it.after.clone(),
             extent: ChangeExtent::from_proposal(it),
             is_small_step: policy::is_small_step(it),

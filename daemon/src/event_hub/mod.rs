@@ -8,7 +8,7 @@
 mod connected_clients;
 mod token_hash;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -371,6 +371,13 @@ impl EventHub {
     pub fn viewed_proposal(&self) -> Option<Seq> {
         let viewed = self.viewed.lock().unwrap_or_else(PoisonError::into_inner);
         viewed.filter(|(_, at)| at.elapsed() < VIEWING).map(|(seq, _)| seq)
+    }
+
+    /// Returns the places that are open and completely read.
+    pub fn read_places(&self) -> BTreeSet<SessionId> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let read = slots.iter().filter(|(_, slot)| slot.mirror_size().is_whole);
+        read.map(|(name, _)| name.clone()).collect()
     }
 
     /// Wakes those that wait for news of a session, or of any session if `session` is None.

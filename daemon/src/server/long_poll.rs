@@ -11,7 +11,7 @@ use axum::http::{HeaderValue, Response};
 use futures_util::stream::{self, Stream};
 use scene_schemas::api::{
     CallView, EventRecord, Failure, FailureKind, MAX_HOLD, MAX_WAIT, PollRequest, PollResponse,
-    SessionId, Sessions, StreamPage,
+    SessionId, StreamPage,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::watch;
@@ -87,28 +87,24 @@ pub(super) async fn wait_for_call(
     }
 }
 
-/// Returns the open places as soon as they are others than the known ones; at once if none are known.
+/// Returns the places that are open and completely read, as soon as they are others than the known
+/// ones.
 ///
 /// # Errors
 /// The daemon is closing.
 pub(super) async fn wait_for_places(
     event_hub: &EventHub,
-    daemon: &DaemonHandle,
-    known: Option<BTreeSet<SessionId>>,
-) -> Result<Sessions, Failure> {
+    known: &BTreeSet<SessionId>,
+) -> Result<BTreeSet<SessionId>, Failure> {
     let mut changes = event_hub.subscribe_changes();
     loop {
         let seen = *changes.borrow_and_update();
         if seen.is_over {
             return Err(daemon_closed());
         }
-        let open = daemon.list_sessions().await?;
-        let is_known = |known: &BTreeSet<SessionId>| {
-            let ids = open.sessions.iter().map(|it| &it.session);
-            known.len() == open.sessions.len() && ids.into_iter().all(|id| known.contains(id))
-        };
-        if !known.as_ref().is_some_and(is_known) {
-            return Ok(open);
+        let read = event_hub.read_places();
+        if read != *known {
+            return Ok(read);
         }
         let changed = changes.wait_for(|now| now.is_over || now.places != seen.places).await;
         if changed.is_err() {

@@ -4,6 +4,8 @@
 //! the outcomes of its calls. It cannot decide on proposals: no route that accepts an agent's token
 //! does.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -167,13 +169,12 @@ pub struct AgentPresence {
     pub connection: String,
 }
 
-/// A client waits until other places are open than those that it knows.
+/// Open places: those that a client knows, or those that are open and completely read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct KnownPlaces {
-    /// The sessions that the client knows. None if it knows none yet, so that it does not wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub known: Option<Vec<SessionId>>,
+pub struct PlaceSet {
+    /// The sessions of the places.
+    pub sessions: BTreeSet<SessionId>,
 }
 
 /// A page of a place's scripts, which a client can list for its user.

@@ -28,7 +28,7 @@ pub use access::{
 };
 pub use agent::{
     AgentCall, AgentCallOutcome, AgentDisconnect, AgentLog, AgentPresence, AppliedChange, CallView,
-    CancelCall, CommentReplies, KnownPlaces, ListedScript, LoggedCall, MAX_WAIT, ScriptPage,
+    CancelCall, CommentReplies, ListedScript, LoggedCall, MAX_WAIT, PlaceSet, ScriptPage,
 };
 pub use conversation::{
     ActiveRule, Attachment, CappedSpending, Chat, Checkpoint, Checkpoints, CommentView,

@@ -9,13 +9,13 @@ use super::{
     CallView, CancelCall, Chat, CheckScript, Checkpoints, CommentReplies, CompleteScript,
     Completions, ConversationView, DecideConflicts, DecisionRequest, DecisionResponse, Deploy,
     DeployPlan, DeployStarted, DeployState, EmptyBody, EnterPage, EnteredPage, Failure, Figures,
-    FinishMerge, FinishedMerge, Health, Hello, History, HistoryRecord, KeyHandover, KnownPlaces,
-    MadeToken, MakeCheckpoint, MakeToken, MemberRows, MergeView, Merges, OfferedMentions,
-    OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse, PairingCode,
-    PermissionDecision, PluginLog, PollRequest, PollResponse, ProposalCard, ProposalView,
-    Proposals, ProposedScript, ProviderKeys, RevealRequest, Revealed, RevokeRequest, RevokeResult,
-    RevokeRule, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptFile, ScriptFindings, ScriptPage,
-    Sessions, Settings, StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView, Workflows,
+    FinishMerge, FinishedMerge, Health, Hello, History, HistoryRecord, KeyHandover, MadeToken,
+    MakeCheckpoint, MakeToken, MemberRows, MergeView, Merges, OfferedMentions, OpenPlaceRequest,
+    OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse, PairingCode, PermissionDecision,
+    PlaceSet, PluginLog, PollRequest, PollResponse, ProposalCard, ProposalView, Proposals,
+    ProposedScript, ProviderKeys, RevealRequest, Revealed, RevokeRequest, RevokeResult, RevokeRule,
+    SceneReceipt, SceneUpdate, ScriptAtTime, ScriptFile, ScriptFindings, ScriptPage, Sessions,
+    Settings, StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView, Workflows,
 };
 
 /// The kinds of callers that may use a route.
@@ -585,10 +585,10 @@ routes! {
         Token::Client,
         "Mark a client as connected, until it closes this request or the daemon stops.",
     ),
-    WaitForPlaces = post_route::<KnownPlaces, Sessions>(
+    WaitForPlaces = post_route::<PlaceSet, PlaceSet>(
         "/api/agents/places",
         Token::Client,
-        "The open places, as soon as they are others than those that the client knows.",
+        "The places that are open and completely read, as soon as they are others than those that the client knows.",
     ),
     AgentScripts = with_texts(
         get_route::<ScriptPage>(

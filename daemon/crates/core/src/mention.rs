@@ -67,15 +67,16 @@ pub struct UnfinishedMention<'a> {
 
 /// Returns the mention that is being typed at the end of a text.
 pub fn unfinished_mention(text: &str) -> Option<UnfinishedMention<'_>> {
-    let start = text.rfind('@')?;
+    // A path can contain an `@` itself.
+    let (start, _) = text.rmatch_indices('@').find(|(at, _)| can_begin(&text[..*at]))?;
     let typed = &text[start + 1..];
     let is_code = text[..start].matches('`').count() % 2 == 1;
-    // Only a path in quotes, which are still open, can contain spaces.
-    let is_one = match typed.split_once(":\"") {
-        Some((kind, path)) => kind.chars().all(char::is_alphabetic) && !path.contains(['"', '\n']),
-        None => !typed.contains(char::is_whitespace),
-    };
-    (is_one && !is_code && can_begin(&text[..start])).then_some(UnfinishedMention { start, typed })
+    // Only a path or a name in quotes, which are still open, can contain spaces.
+    let is_quoted = typed.matches('"').count() % 2 == 1
+        && typed.rsplit_once('"').is_some_and(|(before, _)| before.ends_with([':', '[']));
+    let is_one = is_quoted || !typed.contains(char::is_whitespace);
+    let is_closed = typed.ends_with('"');
+    (is_one && !is_code && !is_closed).then_some(UnfinishedMention { start, typed })
 }
 
 /// Whether a mention can start after `before`: not inside a word, nor after a backslash.
@@ -317,6 +318,11 @@ mod tests {
         assert_eq!(typed("@sho").as_deref(), Some("sho"));
         assert_eq!(typed("(@file:src/é").as_deref(), Some("file:src/é"));
         assert_eq!(typed("see @file:\"my sho").as_deref(), Some("file:\"my sho"));
+        assert_eq!(
+            typed("@file:game.Workspace[\"My P").as_deref(),
+            Some("file:game.Workspace[\"My P")
+        );
+        assert_eq!(typed("@file:Packages/@scope/x").as_deref(), Some("file:Packages/@scope/x"));
         for text in ["", "none", "@shop is", "me@home", "`@shop", "@file:\"my shop\"", "@a \"b"] {
             assert_eq!(typed(text), None, "{text}");
         }

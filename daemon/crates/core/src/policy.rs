@@ -21,12 +21,14 @@ pub fn can_auto_approve(mode: Mode, proposal: &Proposal) -> bool {
 }
 
 /// Whether it is a small step, which may be decided together with others of its task: it deletes
-/// nothing, changes little, and has no warnings and no new errors. Large changes have a warning.
+/// nothing, changes little, names its instances, and has no warnings and no new errors. Large changes
+/// have a warning.
 pub fn is_small_step(proposal: &Proposal) -> bool {
     let changed = proposal.preview.scripts.iter().map(|it| it.added.saturating_add(it.removed));
     let lines = changed.fold(0, u32::saturating_add);
     let is_small = proposal.operation_count() <= STEP_OPERATIONS && lines <= STEP_LINES;
-    is_small && proposal.class != Class::Destructive && is_unremarkable(proposal)
+    let is_explicit = proposal.implicit_target.is_none();
+    is_small && is_explicit && proposal.class != Class::Destructive && is_unremarkable(proposal)
 }
 
 fn is_unremarkable(proposal: &Proposal) -> bool {

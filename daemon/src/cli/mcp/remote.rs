@@ -11,8 +11,8 @@ use std::time::Duration;
 use anyhow::bail;
 use scene_schemas::api::{
     AgentCall, AgentDisconnect, AgentLog, AgentPresence, CallView, CancelCall, CommentReplies,
-    EmptyBody, Failure, FailureKind, KnownPlaces, MAX_BODY, OpenPlaceRequest, OpenedSession,
-    RouteId, ScriptPage, SessionId, Sessions,
+    EmptyBody, Failure, FailureKind, MAX_BODY, OpenPlaceRequest, OpenedSession, PlaceSet, RouteId,
+    ScriptPage, SessionId, Sessions,
 };
 use scene_schemas::entry::Seq;
 use serde::de::DeserializeOwned;
@@ -231,15 +231,14 @@ impl DaemonGate for RemoteDaemon {
         self.request(&agent_request(RouteId::Sessions)).await
     }
 
-    async fn wait_for_places(&self, known: Option<BTreeSet<SessionId>>) -> Sessions {
-        let known = known.map(Vec::from_iter);
+    async fn wait_for_places(&self, known: BTreeSet<SessionId>) -> BTreeSet<SessionId> {
         let request = RouteRequest::new(RouteId::WaitForPlaces)
-            .with_body(&KnownPlaces { known })
+            .with_body(&PlaceSet { sessions: known })
             .with_timeout(PRESENCE_TIMEOUT);
         // Does not start a daemon.
         loop {
             if let Ok(daemon) = DaemonConnection::find(&self.home, TokenKind::Agent)
-                && let Ok(sessions) = daemon.send(&request).await
+                && let Ok(PlaceSet { sessions }) = daemon.send(&request).await
             {
                 return sessions;
             }

@@ -1,6 +1,5 @@
 //! Agents: their tool calls, their connections, and MCP over HTTP.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Json;
@@ -9,7 +8,7 @@ use axum::extract::{Request, State};
 use axum::http::Response;
 use scene_schemas::api::{
     AgentCall, AgentDisconnect, AgentLog, AgentPresence, CallView, CancelCall, CommentReplies,
-    EmptyBody, KnownPlaces, ScriptPage, Sessions,
+    EmptyBody, PlaceSet, ScriptPage,
 };
 
 use super::super::extract::{EntryId, JsonBody, Parameters, PathSession};
@@ -72,12 +71,11 @@ pub(in super::super) async fn hold_connection(
 }
 
 pub(in super::super) async fn wait_for_places(
-    State(daemon): State<DaemonHandle>,
     State(event_hub): State<Arc<EventHub>>,
-    JsonBody(KnownPlaces { known }): JsonBody<KnownPlaces>,
-) -> ApiResult<Sessions> {
-    let known = known.map(BTreeSet::from_iter);
-    Ok(Json(long_poll::wait_for_places(&event_hub, &daemon, known).await?))
+    JsonBody(PlaceSet { sessions }): JsonBody<PlaceSet>,
+) -> ApiResult<PlaceSet> {
+    let sessions = long_poll::wait_for_places(&event_hub, &sessions).await?;
+    Ok(Json(PlaceSet { sessions }))
 }
 
 pub(in super::super) async fn scripts(

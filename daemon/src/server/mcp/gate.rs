@@ -19,12 +19,12 @@ use crate::server::long_poll;
 /// What an agent may request from the daemon. Decisions are not part of it.
 pub trait DaemonGate: Send + Sync + 'static {
     fn list_sessions(&self) -> impl Future<Output = Result<Sessions, Failure>> + Send;
-    /// Returns the open places as soon as they are others than the known ones; at once if none are
-    /// known.
+    /// Returns the places that are open and completely read, as soon as they are others than the known
+    /// ones.
     fn wait_for_places(
         &self,
-        known: Option<BTreeSet<SessionId>>,
-    ) -> impl Future<Output = Sessions> + Send;
+        known: BTreeSet<SessionId>,
+    ) -> impl Future<Output = BTreeSet<SessionId>> + Send;
     /// Calls a tool. Returns when the call is planned, or after the call's `hold` time.
     fn call_tool(&self, call: AgentCall) -> impl Future<Output = Result<CallView, Failure>> + Send;
     /// Returns a call, by its number or its proposal's, once it is settled or after `hold` seconds.
@@ -69,9 +69,9 @@ impl DaemonGate for LocalGate {
         self.daemon.list_sessions().await
     }
 
-    async fn wait_for_places(&self, known: Option<BTreeSet<SessionId>>) -> Sessions {
-        match long_poll::wait_for_places(&self.event_hub, &self.daemon, known).await {
-            Ok(sessions) => sessions,
+    async fn wait_for_places(&self, known: BTreeSet<SessionId>) -> BTreeSet<SessionId> {
+        match long_poll::wait_for_places(&self.event_hub, &known).await {
+            Ok(places) => places,
             // The daemon ends.
             Err(_) => std::future::pending().await,
         }

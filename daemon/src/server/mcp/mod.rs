@@ -27,6 +27,7 @@ use rmcp::model::{
     ServerCapabilities, ServerConfig, SubscriptionFilter, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::transport::streamable_http_server::SessionRestoreMarker;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use scene_schemas::api::Failure;
 
@@ -164,6 +165,9 @@ impl<G: DaemonGate> ServerHandler for McpAgent<G> {
         // A client that initializes has its own connection from here on.
         let own = random_id().map_err(|failure| protocol_error(&failure))?;
         let _ = self.connection.set(own);
+        if context.extensions.get::<SessionRestoreMarker>().is_some() {
+            self.place_watch.note_restored();
+        }
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
     }
@@ -229,7 +233,8 @@ impl<G: DaemonGate> ServerHandler for McpAgent<G> {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        place_watch::serve_subscription(self.gate.as_ref(), &context).await;
+        let gone = self.gate.disconnect_token(&self.connection_id("", context.request_context()));
+        place_watch::serve_subscription(self.gate.as_ref(), &context, &gone).await;
         Ok(())
     }
 

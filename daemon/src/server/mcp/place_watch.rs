@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rmcp::RoleServer;
 use rmcp::model::SubscriptionFilter;
@@ -12,27 +13,34 @@ use tokio_util::sync::CancellationToken;
 
 use super::DaemonGate;
 
-/// The places that a client knows: those that it has listed, or was notified of. A client that never
-/// lists resources is not notified.
+/// The places whose resources a client knows, because it has listed them or was notified of them. A
+/// client that never lists resources is not notified.
 #[derive(Debug, Clone)]
 pub(super) struct PlaceWatch {
     known: watch::Sender<Option<BTreeSet<SessionId>>>,
     /// Cancelled when the connection ends.
     ended: CancellationToken,
-}
-
-fn session_ids(open: &Sessions) -> BTreeSet<SessionId> {
-    open.sessions.iter().map(|it| it.session.clone()).collect()
+    is_started: Arc<AtomicBool>,
 }
 
 impl PlaceWatch {
     pub(super) fn new() -> Self {
-        Self { known: watch::Sender::new(None), ended: CancellationToken::new() }
+        Self {
+            known: watch::Sender::new(None),
+            ended: CancellationToken::new(),
+            is_started: Arc::default(),
+        }
     }
 
     /// Records that the client has listed the resources of these places.
     pub(super) fn note_listed(&self, open: &Sessions) {
-        self.known.send_replace(Some(session_ids(open)));
+        let ids = open.sessions.iter().map(|it| it.session.clone());
+        self.known.send_replace(Some(ids.collect()));
+    }
+
+    /// Records that the client may have listed resources before its connection was restored.
+    pub(super) fn note_restored(&self) {
+        self.known.send_replace(Some(BTreeSet::new()));
     }
 
     pub(super) fn end(&self) {
@@ -41,12 +49,16 @@ impl PlaceWatch {
 
     /// Notifies a client of each change until its connection ends.
     pub(super) async fn notify_client<G: DaemonGate>(self, gate: Arc<G>, client: Peer<RoleServer>) {
+        // A client may say more than once that it is ready.
+        if self.is_started.swap(true, Ordering::SeqCst) {
+            return;
+        }
         let mut listed = self.known.subscribe();
         loop {
             let known = listed.borrow_and_update().clone();
             let changed = async {
                 match known {
-                    Some(known) => gate.wait_for_places(Some(known)).await,
+                    Some(known) => gate.wait_for_places(known).await,
                     None => std::future::pending().await,
                 }
             };
@@ -59,7 +71,7 @@ impl PlaceWatch {
             if client.notify_resource_list_changed().await.is_err() {
                 return;
             }
-            self.note_listed(&open);
+            self.known.send_replace(Some(open));
         }
     }
 }
@@ -71,12 +83,18 @@ pub(super) fn served_filter(requested: &SubscriptionFilter) -> SubscriptionFilte
     served
 }
 
-/// Serves a subscription until it is cancelled.
-pub(super) async fn serve_subscription<G: DaemonGate>(gate: &G, context: &SubscriptionContext) {
+/// Serves a subscription until it is cancelled or the client is gone. The first notification comes at
+/// once if a place is open, as it may have been opened since the client listed the resources.
+pub(super) async fn serve_subscription<G: DaemonGate>(
+    gate: &G,
+    context: &SubscriptionContext,
+    gone: &CancellationToken,
+) {
+    let is_accepted = context.accepted().resources_list_changed == Some(true);
     let notify = async {
-        let mut known = session_ids(&gate.wait_for_places(None).await);
+        let mut known = BTreeSet::new();
         loop {
-            known = session_ids(&gate.wait_for_places(Some(known)).await);
+            known = gate.wait_for_places(known).await;
             if context.sink().notify_resource_list_changed().await.is_err() {
                 return;
             }
@@ -84,6 +102,7 @@ pub(super) async fn serve_subscription<G: DaemonGate>(gate: &G, context: &Subscr
     };
     tokio::select! {
         () = context.cancelled() => {}
-        () = notify => context.cancelled().await,
+        () = gone.cancelled() => {}
+        () = notify, if is_accepted => {}
     }
 }

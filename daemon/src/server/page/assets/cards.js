@@ -2,7 +2,8 @@
 
 import { part } from "./daemon.js";
 import { approve, reject } from "./decide.js";
-import { forgetDrafts, isWithoutDrafts } from "./drafts.js";
+import { forgetAllDrafts, isWithoutDrafts } from "./drafts.js";
+import { leftOut } from "./left.js";
 import { act, failed, onShown, swap } from "./ui.js";
 
 const AHEAD = "400px";
@@ -65,11 +66,12 @@ export function told({ proposal, from, is_refusal }) {
 act("decide", async (button) => {
   const bar = button.closest("[data-patch]");
   try {
-    const { seq } = bar.dataset;
+    const data = { ...bar.dataset };
     const isApproval = button.dataset.say === "approve";
-    if (!(await isWithoutDrafts(seq, isApproval ? "Approve" : "Reject"))) return;
-    const decided = await (isApproval ? approve(bar.dataset, button.dataset.rule) : reject(bar.dataset));
-    if (decided !== null) forgetDrafts(seq);
+    const parts = isApproval ? leftOut(data.seq).size : 0;
+    if (!(await isWithoutDrafts(data, isApproval ? "Approve" : "Reject", parts))) return;
+    const decided = await (isApproval ? approve(data, button.dataset.rule) : reject(data));
+    if (decided !== null) forgetAllDrafts(data);
   } finally {
     told({ proposal: bar.dataset.seq });
   }

@@ -1,5 +1,6 @@
 // Comments on the parts of a proposal: drafts beside what they are about, kept until they are sent.
 
+import { words } from "./left.js";
 import { act, elements } from "./ui.js";
 
 const KEY = "vector-comments";
@@ -42,8 +43,13 @@ export function forgetComments(of) {
   keep(all);
 }
 
-/** Returns how many comments on a proposal were typed and not sent. */
-export const countComments = (of) => (stored()[keyOf(of)]?.drafts ?? []).filter(({ text }) => text.trim() !== "").length;
+/** Returns how many comments on a proposal, or on one that it replaced, were typed and not sent. */
+export function countComments({ seq, patch, replaces }) {
+  const all = stored();
+  const isOwn = all[keyOf(seq)]?.patch === patch;
+  const holder = isOwn ? seq : words(replaces).find((it) => all[keyOf(it)]);
+  return (all[keyOf(holder)]?.drafts ?? []).filter(({ text }) => text.trim() !== "").length;
+}
 
 /** Returns the comments on a proposal that have a text, as the daemon takes them. */
 export const comments = (data) => drafts(data).filter(({ text }) => text.trim() !== "");

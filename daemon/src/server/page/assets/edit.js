@@ -2,6 +2,7 @@
 // as a new version, or discarded.
 
 import { call } from "./daemon.js";
+import { words } from "./left.js";
 import { act, elements, failed, toast } from "./ui.js";
 
 const KEY = "vector-edits";
@@ -59,8 +60,13 @@ export function forgetEdits(of) {
   write(of, null, {});
 }
 
-/** Returns how many changes of a proposal are not saved. */
-export const countEdits = (of) => Object.keys(stored()[keyOf(of)]?.edits ?? {}).length;
+/** Returns how many changes of a proposal, or of one that it replaced, are not saved. */
+export function countEdits({ seq, patch, replaces }) {
+  const all = stored();
+  const isOwn = all[keyOf(seq)]?.patch === patch;
+  const holder = isOwn ? seq : words(replaces).find((it) => all[keyOf(it)]);
+  return Object.keys(all[keyOf(holder)]?.edits ?? {}).length;
+}
 
 /** The proposal whose changes are being saved. The new version may be shown before the answer arrives. */
 let saving = null;

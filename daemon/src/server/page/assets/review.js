@@ -3,7 +3,7 @@
 import { commentHere, comments, showComments } from "./comments.js";
 import { call, part } from "./daemon.js";
 import { approve, decide, reject } from "./decide.js";
-import { forgetDrafts, hasDrafts, isWithoutDrafts } from "./drafts.js";
+import { forgetDrafts, isWhole, isWithoutDrafts } from "./drafts.js";
 import { editDecision, editHere, save, showEdits } from "./edit.js";
 import { carry, forget, leave, leftOut, words } from "./left.js";
 import { carryStep, setTicked, takenSteps, tickSteps } from "./steps.js";
@@ -321,9 +321,15 @@ async function comes(task, isOver) {
   }
 }
 
+/** Returns what names the shown proposal. */
+function shownData() {
+  const { of, patchId, replaces } = article().dataset;
+  return { seq: of, patch: patchId, replaces };
+}
+
 act("approve", (button) =>
   deciding(async () => {
-    if (!(await isWithoutDrafts(current, "Approve"))) return;
+    if (!(await isWithoutDrafts(shownData(), "Approve"))) return;
     const of = { ...button.closest("[data-patch]").dataset };
     const [some, all] = counts();
     const { rule } = button.dataset;
@@ -362,7 +368,7 @@ async function take(of, chosen, rule) {
 
 act("reject", (button) =>
   deciding(async () => {
-    if (!(await isWithoutDrafts(current, "Reject"))) return;
+    if (!(await isWithoutDrafts(shownData(), "Reject"))) return;
     const of = { ...button.closest("[data-patch]").dataset };
     if ((await reject(of)) !== null) await on(of.seq);
   }),
@@ -397,7 +403,7 @@ act("layout", ({ dataset }) => stand(dataset.layout));
 act("keys", keys);
 act("approve-additive", ({ dataset: { behind } }) =>
   deciding(async () => {
-    const plain = links().filter((link) => link.hasAttribute("data-plain") && !hasDrafts(link.dataset.seq));
+    const plain = links().filter((link) => link.hasAttribute("data-plain") && isWhole(link.dataset));
     const sure = await question({
       title: plain.length === 1 ? "Approve 1 proposal?" : `Approve ${plain.length} proposals?`,
       text: `They only add, and have no warnings.${Number(behind) > 0 ? ` ${behind} more depend on other pending proposals and stay pending.` : ""}`,

@@ -1,7 +1,7 @@
 // The small steps of tasks, which are approved together: which are ticked, and which can be approved.
 
-import { hasDrafts } from "./drafts.js";
-import { leftOut, words } from "./left.js";
+import { isWhole } from "./drafts.js";
+import { words } from "./left.js";
 
 const UNTICKED = "vector-unticked";
 /** The maximum number of unticked steps that are remembered. */
@@ -17,9 +17,6 @@ const listed = new Map();
 let planned = null;
 
 const keep = () => sessionStorage.setItem(UNTICKED, JSON.stringify([...unticked].slice(-KEPT)));
-
-/** Whether a proposal would be approved as it is: the user has left nothing out, and not changed or commented on it. */
-const isWhole = (proposal) => leftOut(proposal).size === 0 && !hasDrafts(proposal);
 
 /** Takes a step out of its group, or puts it back. */
 export function setTicked(proposal, isTicked) {
@@ -43,7 +40,7 @@ export function tickSteps(root) {
   for (const box of boxes) {
     const { step, after } = box.dataset;
     if (!listed.has(step)) listed.set(step, performance.now());
-    const isOwn = !isWhole(step);
+    const isOwn = !isWhole(box.closest("li").querySelector("a.pick").dataset);
     box.disabled = isOwn || words(after).some((it) => out.has(it));
     box.title = isOwn ? "You left out, changed or commented on a part: decide on it by itself" : box.disabled ? "It depends on a step that is not ticked" : "";
     box.checked = !box.disabled && !unticked.has(step);

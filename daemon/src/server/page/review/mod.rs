@@ -171,6 +171,11 @@ fn unit_key(unit: ProposalUnit) -> String {
     }
 }
 
+/// Returns the number of the proposal that another one replaces, if there is one.
+fn optional_seq(replaced: Option<Seq>) -> String {
+    replaced.map(|it| it.to_string()).unwrap_or_default()
+}
+
 fn proposal_url(proposal: Seq) -> String {
     format!("#/proposals/{proposal}")
 }

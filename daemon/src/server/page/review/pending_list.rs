@@ -7,7 +7,7 @@ use scene_schemas::api::{Sessions, WorkflowView};
 use scene_schemas::entry::Seq;
 use vector_core::safe_line::safe_line;
 
-use super::{author_name, diff, goal_line, place_name, proposal_url};
+use super::{author_name, diff, goal_line, optional_seq, place_name, proposal_url};
 use crate::daemon::{PendingSummary, batch_approvable, grouped_steps};
 use crate::server::page::format;
 
@@ -112,7 +112,7 @@ fn after_text(view: &PendingSummary) -> String {
 fn pending_link(view: &PendingSummary, is_plain: bool) -> Markup {
     let class = format::class_name(view.class);
     html! {
-        a.pick href=(proposal_url(view.seq)) data-seq=(view.seq) data-task=(view.workflow) data-patch=(view.patch_id.0) data-base=(view.base.0)
+        a.pick href=(proposal_url(view.seq)) data-seq=(view.seq) data-task=(view.workflow) data-patch=(view.patch_id.0) data-base=(view.base.0) data-replaces=(optional_seq(view.replaces))
             data-class=(class) data-plain[is_plain] {
             span.title { (safe_line(&view.title)) }
             @if let Some(path) = &view.subject { span.path { (safe_line(&path.to_string())) } }

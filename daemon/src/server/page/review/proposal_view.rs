@@ -13,7 +13,7 @@ use vector_core::safe_line::safe_line;
 use super::comparison::comparison_view;
 use super::diff::{self, DiffLayout, ScriptTargets};
 use super::{
-    EarlierVersions, author_name, goal_line, is_decidable, place_name, proposal_url,
+    EarlierVersions, author_name, goal_line, is_decidable, optional_seq, place_name, proposal_url,
     second_question, table, unit_key,
 };
 use crate::server::page::format;
@@ -377,7 +377,7 @@ pub(in crate::server::page) fn rule_text(text: &str) -> Markup {
 pub(super) fn decision_group(view: &ProposalView, buttons: Markup) -> Markup {
     html! {
         div.buttons role="group" aria-label="Decide" data-seq=(view.seq) data-patch=(view.proposal.patch_id.0)
-            data-base=(view.proposal.base.0) data-title=(safe_line(&view.proposal.title)) data-twice=[second_question(view)] {
+            data-base=(view.proposal.base.0) data-replaces=(optional_seq(view.proposal.replaces)) data-title=(safe_line(&view.proposal.title)) data-twice=[second_question(view)] {
             (buttons)
         }
     }
