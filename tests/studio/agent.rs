@@ -184,6 +184,24 @@ fn comment_that_is_not_sent_keeps_a_proposal_from_being_approved() {
 }
 
 #[test]
+fn comment_that_is_not_sent_goes_on_to_the_replanned_proposal() {
+    let desk = Desk::ready(Signals::Deferred);
+    let (studio, agent) = (&desk.studio, Agent::of(&desk));
+    let args = json!({ "path": "game.Workspace.Wall", "props": { "Transparency": 0.5 } });
+    agent.proposes(studio, "1", "set_properties", args);
+    until_there(studio, "Comment");
+    click(studio, "Comment");
+    studio.type_into(&object(studio, "CommentText"), "Why so pale?", false).unwrap();
+    eval(studio, "workspace.Wall.Transparency = 0.25");
+    until_shown(studio, "No longer valid.");
+    until_there(studio, "Comment");
+    click(studio, "Comment");
+    until_shown(studio, "Why so pale?");
+    click(studio, "SendComments");
+    until_shown(studio, "You asked for changes, with 1 comment.");
+}
+
+#[test]
 fn rejection_in_the_widget_reaches_the_agent() {
     let desk = Desk::ready(Signals::Deferred);
     let (studio, agent) = (&desk.studio, Agent::of(&desk));
