@@ -124,6 +124,11 @@ impl Album {
             .type_into(&object(studio, "CommentText:row:1"), "Put it beside the lake.", false)
             .unwrap();
         self.take(studio, "comments");
+        // While a comment is not sent, the proposal cannot be approved.
+        let clear = "for _, it in game:GetService('PluginGuiService'):GetDescendants() do
+            if it.Name == 'CommentText:row:1' then it.Text = '' end
+        end";
+        studio.eval(clear).unwrap();
         click(studio, "Comment");
         until_there(studio, "Allow");
         click(studio, "Allow");
