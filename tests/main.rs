@@ -6,6 +6,7 @@
 
 mod attacks;
 mod cli;
+mod cloud;
 mod code;
 mod edits;
 mod engine;

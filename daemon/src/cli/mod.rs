@@ -2,6 +2,7 @@
 //!
 //! Results go to stdout, everything else to stderr. With `--json`, stdout contains only JSON lines.
 
+mod assets;
 mod background_daemon;
 mod call_log;
 mod card;
@@ -137,6 +138,8 @@ enum CliCommand {
     Play(play::PlayArgs),
     /// Run the specs of a place, headlessly
     Test(test::TestArgs),
+    /// Find assets in Roblox's Creator Store
+    Assets(assets::AssetsArgs),
     /// Compare two places: instances, properties, scripts
     Diff(diff::DiffArgs),
     /// Merge two places that have a common ancestor
@@ -297,6 +300,7 @@ pub fn main() -> ExitCode {
         CliCommand::Play(args) => Ok(play::run(&args)),
         CliCommand::Run(args) => home().and_then(|home| run::run(&args, &home)),
         CliCommand::Test(args) => Ok(test::run(&args)),
+        CliCommand::Assets(args) => assets::run(&args),
         CliCommand::Diff(args) => Ok(diff::run(&args)),
         CliCommand::Merge(args) => Ok(merge::run(&args)),
         CliCommand::Convert(args) => convert::run(&args),

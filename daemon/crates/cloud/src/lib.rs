@@ -1,0 +1,18 @@
+//! Roblox's cloud: requests as data, their answers and failures, and the client that sends them.
+//!
+//! Shapes follow Roblox's OpenAPI files. Fields that Vector does not use are not read, and a field that is
+//! missing or has another type leaves out what it says instead of failing the answer, because the search
+//! of the Creator Store is a beta. This crate knows nothing of places, proposals or the ledger.
+
+mod client;
+mod failure;
+mod request;
+mod store_search;
+
+pub use client::CloudClient;
+pub use failure::{CloudFailure, CloudFailureKind};
+pub use request::{CloudRequest, CloudService};
+pub use store_search::{
+    AssetCounts, AssetKind, AssetPrice, AssetSearch, AssetSummary, AssetVotes, CreatorFilter,
+    SearchPage, SearchSort,
+};

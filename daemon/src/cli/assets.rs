@@ -1,0 +1,203 @@
+//! `vector assets`: finds assets of Roblox's Creator Store.
+
+use std::fmt::Write as _;
+
+use anyhow::Context;
+use clap::{Args, Subcommand, ValueEnum};
+use vector_cloud::{
+    AssetKind, AssetSearch, AssetSummary, CloudClient, CreatorFilter, SearchPage, SearchSort,
+};
+
+use super::ExitStatus;
+use super::style::{PaintKind, TextStyle, count_noun, terminal_line};
+use super::terminal::{print_line, print_status, print_stdout, stdout_style};
+
+/// Replaces the addresses of Roblox's cloud, for tests and proxies: each host becomes the first part of
+/// the path.
+const BASE_URL: &str = "VECTOR_ROBLOX_CLOUD_URL";
+
+/// Find assets in Roblox's Creator Store
+#[derive(Debug, Args)]
+pub(super) struct AssetsArgs {
+    #[command(subcommand)]
+    command: AssetsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum AssetsCommand {
+    /// Search the Creator Store; no key is needed
+    Search(SearchArgs),
+}
+
+#[derive(Debug, Args)]
+struct SearchArgs {
+    /// What to search for
+    text: String,
+    /// The kind of asset
+    #[arg(long, value_enum, default_value_t = KindArg::Model)]
+    kind: KindArg,
+    /// Only assets of this user, by ID
+    #[arg(long, value_name = "ID", conflicts_with = "group")]
+    user: Option<u64>,
+    /// Only assets of this group, by ID
+    #[arg(long, value_name = "ID")]
+    group: Option<u64>,
+    /// Also assets of creators that Roblox has not verified
+    #[arg(long)]
+    any_creator: bool,
+    /// Only assets that cost nothing
+    #[arg(long)]
+    free: bool,
+    /// The order of the results
+    #[arg(long, value_enum, default_value_t = SortArg::Relevance)]
+    sort: SortArg,
+    /// The number of results
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+    limit: u32,
+    /// The next page, as the page before names it
+    #[arg(long, value_name = "PAGE")]
+    page: Option<String>,
+    /// Print the page as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum KindArg {
+    Model,
+    MeshPart,
+    Decal,
+    Audio,
+    Video,
+    Plugin,
+    Font,
+}
+
+impl KindArg {
+    fn to_kind(self) -> AssetKind {
+        match self {
+            Self::Model => AssetKind::Model,
+            Self::MeshPart => AssetKind::MeshPart,
+            Self::Decal => AssetKind::Decal,
+            Self::Audio => AssetKind::Audio,
+            Self::Video => AssetKind::Video,
+            Self::Plugin => AssetKind::Plugin,
+            Self::Font => AssetKind::FontFamily,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum SortArg {
+    Relevance,
+    Trending,
+    Top,
+    Ratings,
+    /// The newest ones first
+    Created,
+    /// Those changed last first
+    Updated,
+}
+
+impl SortArg {
+    fn to_sort(self) -> SearchSort {
+        match self {
+            Self::Relevance => SearchSort::Relevance,
+            Self::Trending => SearchSort::Trending,
+            Self::Top => SearchSort::Top,
+            Self::Ratings => SearchSort::Ratings,
+            Self::Created => SearchSort::Created,
+            Self::Updated => SearchSort::Updated,
+        }
+    }
+}
+
+pub(super) fn run(args: &AssetsArgs) -> anyhow::Result<ExitStatus> {
+    match &args.command {
+        AssetsCommand::Search(args) => search_store(args),
+    }
+}
+
+fn search_store(args: &SearchArgs) -> anyhow::Result<ExitStatus> {
+    let creator =
+        args.user.map(CreatorFilter::User).or_else(|| args.group.map(CreatorFilter::Group));
+    let search = AssetSearch {
+        text: args.text.clone(),
+        kind: args.kind.to_kind(),
+        creator,
+        only_verified: !args.any_creator,
+        only_free: args.free,
+        sort: args.sort.to_sort(),
+        limit: args.limit,
+        page: args.page.clone(),
+    };
+    let base = std::env::var(BASE_URL).ok().filter(|it| !it.is_empty());
+    let client = CloudClient::new(base)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("the search cannot be started")?;
+    let page = SearchPage::read(&runtime.block_on(client.read(&search.request()))?)?;
+    if args.json {
+        print_line(&serde_json::to_string(&page)?);
+        return Ok(ExitStatus::Done);
+    }
+    if page.assets.is_empty() {
+        let more = if args.any_creator {
+            String::new()
+        } else {
+            " --any-creator also searches those of creators that Roblox has not verified."
+                .to_owned()
+        };
+        print_status(&format!("Nothing was found.{more}"));
+    } else {
+        print_stdout(&render_page(&page, stdout_style()))?;
+    }
+    if let Some(suggestion) = &page.suggestion {
+        print_status(&format!("Did you mean `{}`?", terminal_line(suggestion)));
+    }
+    if let Some(next) = &page.next_page {
+        print_status(&format!("More: the same with --page {}", terminal_line(next)));
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Renders the assets, two lines each: the number and the name, and what the store says about it.
+fn render_page(page: &SearchPage, style: TextStyle) -> String {
+    let width = page.assets.iter().map(|it| it.id.to_string().len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for asset in &page.assets {
+        let name = style.paint(PaintKind::Bold, terminal_line(&asset.name));
+        let _ = writeln!(text, "{:>width$}  {name}", asset.id);
+        let about = style.paint(PaintKind::Dim, describe_asset(asset));
+        let _ = writeln!(text, "{:width$}  {about}", "");
+    }
+    text
+}
+
+fn describe_asset(asset: &AssetSummary) -> String {
+    let mut parts = Vec::new();
+    if let Some(creator) = &asset.creator {
+        let verified = if asset.is_creator_verified { " (verified)" } else { "" };
+        parts.push(format!("by {}{verified}", terminal_line(creator)));
+    }
+    if let Some(price) = &asset.price {
+        parts.push(if price.amount > 0.0 {
+            format!("{:.2} {}", price.amount, terminal_line(&price.currency))
+        } else {
+            "free".to_owned()
+        });
+    }
+    if let Some(votes) = asset.votes {
+        parts.push(format!("{} up, {} down", votes.up, votes.down));
+    }
+    let counts = asset.counts;
+    let count = |n: u64, noun: &str| count_noun(usize::try_from(n).unwrap_or(usize::MAX), noun);
+    parts.extend(counts.triangles.map(|it| count(it, "triangle")));
+    if counts.has_scripts {
+        let number = counts.scripts.filter(|it| *it > 0);
+        parts.push(number.map_or_else(|| "scripts".to_owned(), |it| count(it, "script")));
+    }
+    parts.extend(asset.seconds.map(|it| format!("{it:.0} s")));
+    parts.join(", ")
+}

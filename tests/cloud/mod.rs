@@ -1,0 +1,4 @@
+//! Roblox's cloud, as a server on this machine that speaks its shapes and its errors.
+
+mod contract;
+mod search;

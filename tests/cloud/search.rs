@@ -1,0 +1,115 @@
+//! `vector assets search`: results, pages, and what becomes of each error.
+
+use fake_cloud::{FakeCloud, Fault, StoreAsset};
+use serde_json::Value as Json;
+use vector_tests::binary::{self, Home, Output};
+
+/// Searches the store of a server.
+fn search(cloud: &FakeCloud, args: &[&str]) -> Output {
+    let home = Home::new();
+    let mut command = home.command(&["assets", "search"]);
+    command.args(args).env("VECTOR_ROBLOX_CLOUD_URL", cloud.url());
+    binary::run_to_end(command, "")
+}
+
+fn trees(count: u64) -> Vec<StoreAsset> {
+    (1..=count).map(|n| StoreAsset::model(n, &format!("Tree {n}"))).collect()
+}
+
+#[test]
+fn assets_are_listed_with_what_the_store_says_of_them() {
+    let oak = StoreAsset {
+        creator: (7, "somebody".to_owned()),
+        is_verified: false,
+        scripts: 2,
+        price_cents: 499,
+        ..StoreAsset::model(20, "Oak tree")
+    };
+    let cloud = FakeCloud::start(vec![StoreAsset::model(1_818, "Tree"), oak]);
+    let found = search(&cloud, &["TREE"]);
+    assert_eq!(found.code, 0, "{}", found.stderr);
+    assert_eq!(
+        found.stdout,
+        "1818  Tree\n      by Roblox (verified), free, 9 up, 1 down, 900 triangles\n"
+    );
+    let found = search(&cloud, &["tree", "--any-creator", "--user", "7"]);
+    assert_eq!(
+        found.stdout,
+        "20  Oak tree\n    by somebody, 4.99 USD, 9 up, 1 down, 900 triangles, 2 scripts\n"
+    );
+    let none = search(&cloud, &["tree", "--any-creator", "--user", "7", "--free"]);
+    assert!(none.stdout.is_empty() && none.stderr.contains("Nothing was found."), "{none:?}");
+    let none = search(&cloud, &["tree", "--kind", "audio"]);
+    assert!(none.stderr.contains("--any-creator also searches"), "{}", none.stderr);
+    assert!(cloud.requests().iter().all(|it| it.method == "GET" && !it.has_key));
+}
+
+#[test]
+fn every_result_is_on_one_page() {
+    let cloud = FakeCloud::start(trees(45));
+    let mut ids: Vec<u64> = Vec::new();
+    let mut page: Option<String> = None;
+    loop {
+        let mut args = vec!["tree", "--json"];
+        if let Some(page) = &page {
+            args.extend(["--page", page]);
+        }
+        let found = search(&cloud, &args);
+        let found: Json = serde_json::from_str(&found.stdout).unwrap();
+        assert_eq!(found["total"], 45);
+        ids.extend(found["assets"].as_array().unwrap().iter().filter_map(|it| it["id"].as_u64()));
+        page = found["next_page"].as_str().map(str::to_owned);
+        if page.is_none() {
+            break;
+        }
+    }
+    assert_eq!(ids, (1..=45).collect::<Vec<u64>>());
+    let printed = search(&cloud, &["tree", "--limit", "44"]);
+    assert!(printed.stderr.contains("More: the same with --page from-44"), "{}", printed.stderr);
+}
+
+#[test]
+fn passing_errors_are_retried_and_others_reported_with_the_next_step() {
+    let cloud = FakeCloud::start(trees(1));
+    cloud.fail_next(Fault::status(502, "Bad gateway"));
+    cloud.fail_next(Fault::too_many(1));
+    let found = search(&cloud, &["tree"]);
+    assert_eq!((found.code, cloud.requests().len()), (0, 3), "{}", found.stderr);
+    for (fault, sent, said) in [
+        (Fault::too_many(90), 1, "answered 429 (Too many requests). Try again in 90 s."),
+        (Fault::status(400, "No such category"), 1, "answered 400 (No such category)."),
+        (Fault::status(302, ""), 1, "Vector does not follow redirects."),
+        (Fault::status(503, "Down"), 3, "answered 503 (Down). The service has a problem"),
+        (Fault::Truncate(40), 3, "cannot be reached"),
+    ] {
+        let before = cloud.requests().len();
+        for _ in 0..sent {
+            cloud.fail_next(fault.clone());
+        }
+        let failed = search(&cloud, &["tree"]);
+        let message = failed.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(failed.code, 1, "{message}");
+        assert!(message.contains(said), "{said} is not in {message}");
+        assert_eq!(cloud.requests().len() - before, sent, "{said}");
+    }
+    let garbage = Fault::Answer { status: 200, body: "<html>".to_owned(), headers: Vec::new() };
+    cloud.fail_next(garbage);
+    let failed = search(&cloud, &["tree"]);
+    assert!(failed.stderr.contains("cannot be read"), "{}", failed.stderr);
+}
+
+#[test]
+fn texts_of_the_store_cannot_change_the_terminal() {
+    let evil = "\u{1b}]0;gone\u{7}Tree\nof\u{202e}evil";
+    let cloud = FakeCloud::start(vec![StoreAsset {
+        creator: (1, evil.to_owned()),
+        ..StoreAsset::model(5, evil)
+    }]);
+    let found = search(&cloud, &["tree"]);
+    assert_eq!(found.stdout.lines().count(), 2, "{:?}", found.stdout);
+    let is_odd = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+    assert!(!found.stdout.contains(is_odd), "{:?}", found.stdout);
+    let json = search(&cloud, &["tree", "--json"]);
+    let page: Json = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(page["assets"][0]["name"], evil);
+}

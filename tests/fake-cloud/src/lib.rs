@@ -1,0 +1,195 @@
+//! Roblox's cloud as a server on this machine, for tests. Each host is the first part of the path.
+//!
+//! It speaks the shapes of Roblox's OpenAPI files, refuses what they do not allow, and fails on request
+//! as the real services do. Tests lead it; it decides nothing by chance.
+
+mod store;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Response, StatusCode};
+use axum::middleware::{self, Next};
+use futures_util::stream;
+use serde_json::Value as Json;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+pub use store::StoreAsset;
+
+/// What the server does instead of answering the next request.
+#[derive(Debug, Clone)]
+pub enum Fault {
+    /// Answers with this status, body and headers.
+    Answer { status: u16, body: String, headers: Vec<(&'static str, String)> },
+    /// Answers with the status of success and the first bytes of the right body, then breaks off.
+    Truncate(usize),
+}
+
+impl Fault {
+    pub fn status(status: u16, message: &str) -> Self {
+        let body = serde_json::json!({ "errors": [{ "code": 0, "message": message }] });
+        Self::Answer { status, body: body.to_string(), headers: Vec::new() }
+    }
+
+    /// Too many requests; the limit is reset after some seconds.
+    pub fn too_many(seconds: u32) -> Self {
+        let headers = vec![
+            ("x-ratelimit-limit", "1000, 1000;w=60".to_owned()),
+            ("x-ratelimit-remaining", "0".to_owned()),
+            ("x-ratelimit-reset", seconds.to_string()),
+        ];
+        Self::Answer { status: 429, body: r#"{"title":"Too many requests"}"#.to_owned(), headers }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenRequest {
+    pub method: String,
+    /// The path with the query.
+    pub target: String,
+    pub has_key: bool,
+}
+
+#[derive(Debug, Default)]
+struct CloudState {
+    assets: Vec<StoreAsset>,
+    faults: VecDeque<Fault>,
+    seen: Vec<SeenRequest>,
+}
+
+type SharedState = Arc<Mutex<CloudState>>;
+
+fn lock_state(state: &SharedState) -> MutexGuard<'_, CloudState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A running server. It ends when this is dropped.
+#[derive(Debug)]
+pub struct FakeCloud {
+    address: SocketAddr,
+    state: SharedState,
+    stop: Option<oneshot::Sender<()>>,
+}
+
+impl FakeCloud {
+    /// Starts a server on a free port, whose Creator Store has these assets.
+    ///
+    /// # Panics
+    /// The server cannot be started.
+    #[expect(clippy::expect_used, reason = "a test cannot go on without it")]
+    pub fn start(assets: Vec<StoreAsset>) -> Self {
+        let state = SharedState::default();
+        lock_state(&state).assets = assets;
+        let (stop, stopped) = oneshot::channel();
+        let (sender, address) = std::sync::mpsc::channel();
+        let own = Arc::clone(&state);
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime is built").block_on(async move {
+                let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+                let _ = sender.send(listener.local_addr().expect("it has an address"));
+                let router = Router::new()
+                    .merge(store::routes())
+                    .layer(middleware::from_fn_with_state(Arc::clone(&own), note_request))
+                    .with_state(own);
+                let served = axum::serve(listener, router).with_graceful_shutdown(async {
+                    let _ = stopped.await;
+                });
+                let _ = served.await;
+            });
+        });
+        let address = address.recv().expect("the server starts");
+        Self { address, state, stop: Some(stop) }
+    }
+
+    /// The address that replaces Roblox's hosts.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Lets the next request fail. Faults happen in their order.
+    pub fn fail_next(&self, fault: Fault) {
+        lock_state(&self.state).faults.push_back(fault);
+    }
+
+    /// Returns the requests that arrived, in their order.
+    pub fn requests(&self) -> Vec<SeenRequest> {
+        lock_state(&self.state).seen.clone()
+    }
+}
+
+impl Drop for FakeCloud {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+    }
+}
+
+/// Notes a request, and lets it fail if that is its turn.
+async fn note_request(
+    State(state): State<SharedState>,
+    request: Request,
+    next: Next,
+) -> Response<Body> {
+    let target = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
+    let seen = SeenRequest {
+        method: request.method().to_string(),
+        target,
+        has_key: has_key(request.headers()),
+    };
+    let fault = {
+        let mut state = lock_state(&state);
+        state.seen.push(seen);
+        state.faults.pop_front()
+    };
+    match fault {
+        None => next.run(request).await,
+        Some(Fault::Answer { status, body, headers }) => {
+            let mut response = Response::builder().status(status);
+            for (name, value) in headers {
+                response = response.header(name, value);
+            }
+            response.body(Body::from(body)).unwrap_or_default()
+        }
+        Some(Fault::Truncate(bytes)) => {
+            let response = next.run(request).await;
+            let body = axum::body::to_bytes(response.into_body(), usize::MAX).await;
+            let body = body.unwrap_or_default();
+            let length = body.len();
+            let cut = body.slice(..bytes.min(length));
+            Response::builder()
+                .header("content-type", "application/json")
+                .header("content-length", length)
+                .body(Body::from_stream(stream::iter([
+                    Ok(cut),
+                    Err(std::io::Error::other("the connection breaks")),
+                ])))
+                .unwrap_or_default()
+        }
+    }
+}
+
+fn has_key(headers: &HeaderMap) -> bool {
+    headers.contains_key("x-api-key") || headers.contains_key("authorization")
+}
+
+/// An error in the form of the newer services.
+fn problem(status: StatusCode, detail: &str) -> Response<Body> {
+    let body = serde_json::json!({
+        "type": "about:blank", "title": status.canonical_reason(), "status": status.as_u16(),
+        "detail": detail, "instance": "",
+    });
+    json_answer(status, &body)
+}
+
+fn json_answer(status: StatusCode, body: &Json) -> Response<Body> {
+    let response = Response::builder().status(status).header("content-type", "application/json");
+    response.body(Body::from(body.to_string())).unwrap_or_default()
+}
