@@ -57,6 +57,13 @@ impl Bench {
     }
 }
 
+/// Proposes a folder in the workspace, as an agent.
+fn propose_folder(agent: &mut Agent, name: &str) -> u64 {
+    let props = json!({ "Name": name });
+    let args = json!({ "className": "Folder", "parentPath": "game.Workspace", "props": props });
+    agent.propose("create_instance", &args)
+}
+
 /// A request whose proposal has to be confirmed twice.
 const LOADSTRING: &str =
     r#"replace "print(" with "loadstring(" in game.ServerScriptService.Main[1]"#;
@@ -146,12 +153,7 @@ fn small_steps_are_printed_one_by_one_without_a_terminal() {
     let bench = Bench::new();
     let ledger = bench.home.path().join("vector");
     let mut agent = Agent::new(&bench.daemon, &ledger, "builder");
-    let mut all = Vec::new();
-    for name in ["Park", "Shop"] {
-        let props = json!({ "Name": name });
-        let args = json!({ "className": "Folder", "parentPath": "game.Workspace", "props": props });
-        all.push(agent.propose("create_instance", &args));
-    }
+    let mut all = ["Park", "Shop"].map(|name| propose_folder(&mut agent, name)).to_vec();
     all.push(agent.propose("delete_instance", &json!({ "path": "game.Workspace.Lamp" })));
     let listed = bench.review(&["--json"]);
     ended(&listed, 3);
@@ -254,6 +256,34 @@ mod on_a_terminal {
         let outcomes = [park, pond, shop, mine, gone].map(|it| bench.status(it));
         assert_eq!(outcomes, ["applied", "applied", "rejected", "applied", "waiting"]);
         assert!(bench.tree().contains("Pond"));
+    }
+
+    #[test]
+    fn step_that_somebody_else_decides_meanwhile_is_left_to_them() {
+        let bench = Bench::new();
+        let ledger = bench.home.path().join("vector");
+        let mut agent = Agent::new(&bench.daemon, &ledger, "builder");
+        let steps = ["Park", "Shop", "Mine"].map(|name| propose_folder(&mut agent, name));
+        let mut reviewer = person(&bench, &["--once"]);
+        reviewer.sees("Apply these 3 steps?");
+        bench.human.decide(steps[1], &json!({ "say": "reject", "reason": "mine" })).ok();
+        reviewer.types("y");
+        let shown = ends(reviewer, 0);
+        assert!(shown.contains("This was decided elsewhere in the meantime."), "{shown}");
+        assert_eq!(steps.map(|it| bench.status(it)), ["applied", "rejected", "applied"]);
+        assert!(!bench.tree().contains("Shop"));
+    }
+
+    #[test]
+    fn steps_of_a_group_stay_pending_when_the_user_quits() {
+        let bench = Bench::new();
+        let ledger = bench.home.path().join("vector");
+        let mut agent = Agent::new(&bench.daemon, &ledger, "builder");
+        let steps = ["Park", "Shop"].map(|name| propose_folder(&mut agent, name));
+        let mut reviewer = person(&bench, &[]);
+        reviewer.answers("Apply these 2 steps?", "q");
+        ends(reviewer, 3);
+        assert_eq!(steps.map(|it| bench.status(it)), ["waiting", "waiting"]);
     }
 
     #[test]
