@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use fake_cloud::{FakeCloud, StoreAsset};
 use serde_json::Value as Json;
-use vector_cloud::{AssetKind, AssetSearch, CloudClient, CloudRequest, SearchPage, SearchSort};
+use vector_cloud::{AssetSearch, CloudClient, CloudRequest, SearchPage};
 
 /// Collects the paths of a value's members with their types, such as `.assets[].id: number`.
 fn collect_shape(value: &Json, path: &str, shape: &mut BTreeSet<String>) {
@@ -45,16 +45,7 @@ fn read(base: Option<String>, request: &CloudRequest) -> Vec<u8> {
 #[test]
 fn search_has_the_shape_of_the_real_store() {
     let cloud = FakeCloud::start(vec![StoreAsset::model(1, "Tree")]);
-    let search = AssetSearch {
-        text: "tree".to_owned(),
-        kind: AssetKind::Model,
-        creator: None,
-        only_verified: true,
-        only_free: false,
-        sort: SearchSort::Relevance,
-        limit: 10,
-        page: None,
-    };
+    let search = AssetSearch::new("tree");
     let fake = read(Some(cloud.url()), &search.request());
     let ours = shape_of(&fake);
     // What Vector reads is there.

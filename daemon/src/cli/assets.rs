@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use anyhow::Context;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 use vector_cloud::{
     AssetKind, AssetSearch, AssetSummary, CloudClient, CreatorFilter, SearchPage, SearchSort,
 };
@@ -34,8 +35,9 @@ struct SearchArgs {
     /// What to search for
     text: String,
     /// The kind of asset
-    #[arg(long, value_enum, default_value_t = KindArg::Model)]
-    kind: KindArg,
+    #[arg(long, default_value = AssetKind::Model.name())]
+    #[arg(value_parser = choice_parser(AssetKind::ALL, AssetKind::name))]
+    kind: AssetKind,
     /// Only assets of this user, by ID
     #[arg(long, value_name = "ID", conflicts_with = "group")]
     user: Option<u64>,
@@ -48,9 +50,10 @@ struct SearchArgs {
     /// Only assets that cost nothing
     #[arg(long)]
     free: bool,
-    /// The order of the results
-    #[arg(long, value_enum, default_value_t = SortArg::Relevance)]
-    sort: SortArg,
+    /// The order of the results; `created` and `updated` list the newest first
+    #[arg(long, default_value = SearchSort::Relevance.name())]
+    #[arg(value_parser = choice_parser(SearchSort::ALL, SearchSort::name))]
+    sort: SearchSort,
     /// The number of results
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
     limit: u32,
@@ -62,54 +65,15 @@ struct SearchArgs {
     json: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum KindArg {
-    Model,
-    MeshPart,
-    Decal,
-    Audio,
-    Video,
-    Plugin,
-    Font,
-}
-
-impl KindArg {
-    fn to_kind(self) -> AssetKind {
-        match self {
-            Self::Model => AssetKind::Model,
-            Self::MeshPart => AssetKind::MeshPart,
-            Self::Decal => AssetKind::Decal,
-            Self::Audio => AssetKind::Audio,
-            Self::Video => AssetKind::Video,
-            Self::Plugin => AssetKind::Plugin,
-            Self::Font => AssetKind::FontFamily,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum SortArg {
-    Relevance,
-    Trending,
-    Top,
-    Ratings,
-    /// The newest ones first
-    Created,
-    /// Those changed last first
-    Updated,
-}
-
-impl SortArg {
-    fn to_sort(self) -> SearchSort {
-        match self {
-            Self::Relevance => SearchSort::Relevance,
-            Self::Trending => SearchSort::Trending,
-            Self::Top => SearchSort::Top,
-            Self::Ratings => SearchSort::Ratings,
-            Self::Created => SearchSort::Created,
-            Self::Updated => SearchSort::Updated,
-        }
-    }
+/// A parser of one of these values, by its name.
+fn choice_parser<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(all.map(name));
+    names.try_map(move |chosen| {
+        all.into_iter().find(|it| name(*it) == chosen).ok_or("it is not one of the values")
+    })
 }
 
 pub(super) fn run(args: &AssetsArgs) -> anyhow::Result<ExitStatus> {
@@ -123,11 +87,11 @@ fn search_store(args: &SearchArgs) -> anyhow::Result<ExitStatus> {
         args.user.map(CreatorFilter::User).or_else(|| args.group.map(CreatorFilter::Group));
     let search = AssetSearch {
         text: args.text.clone(),
-        kind: args.kind.to_kind(),
+        kind: args.kind,
         creator,
         only_verified: !args.any_creator,
         only_free: args.free,
-        sort: args.sort.to_sort(),
+        sort: args.sort,
         limit: args.limit,
         page: args.page.clone(),
     };

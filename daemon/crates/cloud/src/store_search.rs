@@ -9,8 +9,7 @@ use super::request::{CloudRequest, CloudService};
 /// The most results of a page that the service gives.
 const MAX_PAGE: u32 = 100;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AssetKind {
     Model,
     MeshPart,
@@ -22,6 +21,29 @@ pub enum AssetKind {
 }
 
 impl AssetKind {
+    pub const ALL: [Self; 7] = [
+        Self::Model,
+        Self::MeshPart,
+        Self::Decal,
+        Self::Audio,
+        Self::Video,
+        Self::Plugin,
+        Self::FontFamily,
+    ];
+
+    /// The name for users.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::MeshPart => "mesh-part",
+            Self::Decal => "decal",
+            Self::Audio => "audio",
+            Self::Video => "video",
+            Self::Plugin => "plugin",
+            Self::FontFamily => "font",
+        }
+    }
+
     /// The name of the service.
     fn category(self) -> &'static str {
         match self {
@@ -43,9 +65,8 @@ pub enum CreatorFilter {
     Group(u64),
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchSort {
-    #[default]
     Relevance,
     Trending,
     Top,
@@ -56,6 +77,21 @@ pub enum SearchSort {
 }
 
 impl SearchSort {
+    pub const ALL: [Self; 6] =
+        [Self::Relevance, Self::Trending, Self::Top, Self::Ratings, Self::Created, Self::Updated];
+
+    /// The name for users.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Relevance => "relevance",
+            Self::Trending => "trending",
+            Self::Top => "top",
+            Self::Ratings => "ratings",
+            Self::Created => "created",
+            Self::Updated => "updated",
+        }
+    }
+
     /// The name of the service.
     fn category(self) -> &'static str {
         match self {
@@ -85,6 +121,20 @@ pub struct AssetSearch {
 }
 
 impl AssetSearch {
+    /// A search for models of verified creators.
+    pub fn new(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            kind: AssetKind::Model,
+            creator: None,
+            only_verified: true,
+            only_free: false,
+            sort: SearchSort::Relevance,
+            limit: 25,
+            page: None,
+        }
+    }
+
     pub fn request(&self) -> CloudRequest {
         let mut request =
             CloudRequest::new(CloudService::Apis, "/toolbox-service/v2/assets:search")
@@ -233,23 +283,10 @@ mod tests {
 
     use super::*;
 
-    fn search() -> AssetSearch {
-        AssetSearch {
-            text: "tree".to_owned(),
-            kind: AssetKind::Model,
-            creator: None,
-            only_verified: true,
-            only_free: false,
-            sort: SearchSort::Relevance,
-            limit: 25,
-            page: None,
-        }
-    }
-
     #[test]
     fn request_has_the_parameters_of_the_search() {
         assert_eq!(
-            search().request().target(),
+            AssetSearch::new("tree").request().target(),
             "/toolbox-service/v2/assets:search?searchCategoryType=Model&query=tree&maxPageSize=25\
              &sortCategory=Relevance&includeOnlyVerifiedCreators=true&searchView=Full"
         );
@@ -261,7 +298,7 @@ mod tests {
             sort: SearchSort::Updated,
             limit: 5_000,
             page: Some("a/b".to_owned()),
-            ..search()
+            ..AssetSearch::new("tree")
         };
         assert_eq!(
             narrow.request().target(),
