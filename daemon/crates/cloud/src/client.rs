@@ -78,7 +78,7 @@ impl CloudClient {
     }
 
     async fn try_once(&self, request: &CloudRequest) -> Result<Vec<u8>, CloudFailure> {
-        let host = request.service.host();
+        let host = request.host;
         let address = match &self.base {
             Some(base) => format!("{base}/{host}{}", request.target()),
             None => format!("https://{host}{}", request.target()),

@@ -11,7 +11,7 @@ mod store_search;
 
 pub use client::CloudClient;
 pub use failure::{CloudFailure, CloudFailureKind};
-pub use request::{CloudRequest, CloudService};
+pub use request::CloudRequest;
 pub use store_search::{
     AssetCounts, AssetKind, AssetPrice, AssetSearch, AssetSummary, AssetVotes, CreatorFilter,
     SearchPage, SearchSort,

@@ -5,25 +5,12 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 /// What stays as it is in a query: RFC 3986's unreserved characters.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CloudService {
-    /// Open Cloud and the Creator Store.
-    Apis,
-    Thumbnails,
-}
-
-impl CloudService {
-    pub fn host(self) -> &'static str {
-        match self {
-            Self::Apis => "apis.roblox.com",
-            Self::Thumbnails => "thumbnails.roblox.com",
-        }
-    }
-}
+/// The host of Open Cloud and the Creator Store.
+pub(crate) const APIS: &str = "apis.roblox.com";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CloudRequest {
-    pub service: CloudService,
+    pub host: &'static str,
     /// The path, which begins with `/`.
     pub path: String,
     /// The query, in its order.
@@ -31,8 +18,8 @@ pub struct CloudRequest {
 }
 
 impl CloudRequest {
-    pub fn new(service: CloudService, path: &str) -> Self {
-        Self { service, path: path.to_owned(), query: Vec::new() }
+    pub fn new(host: &'static str, path: &str) -> Self {
+        Self { host, path: path.to_owned(), query: Vec::new() }
     }
 
     /// Adds a parameter of the query.
@@ -61,7 +48,7 @@ mod tests {
 
     #[test]
     fn query_is_percent_encoded() {
-        let request = CloudRequest::new(CloudService::Apis, "/v1/x")
+        let request = CloudRequest::new(APIS, "/v1/x")
             .with_query("query", "a tree & ümlaut+1")
             .with_query("maxPageSize", 25);
         assert_eq!(request.target(), "/v1/x?query=a%20tree%20%26%20%C3%BCmlaut%2B1&maxPageSize=25");

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::failure::CloudFailure;
-use super::request::{CloudRequest, CloudService};
+use super::request::{APIS, CloudRequest};
 
 /// The most results of a page that the service gives.
 const MAX_PAGE: u32 = 100;
@@ -136,14 +136,13 @@ impl AssetSearch {
     }
 
     pub fn request(&self) -> CloudRequest {
-        let mut request =
-            CloudRequest::new(CloudService::Apis, "/toolbox-service/v2/assets:search")
-                .with_query("searchCategoryType", self.kind.category())
-                .with_query("query", &self.text)
-                .with_query("maxPageSize", self.limit.clamp(1, MAX_PAGE))
-                .with_query("sortCategory", self.sort.category())
-                .with_query("includeOnlyVerifiedCreators", self.only_verified)
-                .with_query("searchView", "Full");
+        let mut request = CloudRequest::new(APIS, "/toolbox-service/v2/assets:search")
+            .with_query("searchCategoryType", self.kind.category())
+            .with_query("query", &self.text)
+            .with_query("maxPageSize", self.limit.clamp(1, MAX_PAGE))
+            .with_query("sortCategory", self.sort.category())
+            .with_query("includeOnlyVerifiedCreators", self.only_verified)
+            .with_query("searchView", "Full");
         match self.creator {
             Some(CreatorFilter::User(id)) => request = request.with_query("userId", id),
             Some(CreatorFilter::Group(id)) => request = request.with_query("groupId", id),
@@ -224,7 +223,7 @@ impl SearchPage {
     /// # Errors
     /// Fails if it is not JSON, or has no list of assets.
     pub fn read(body: &[u8]) -> Result<Self, CloudFailure> {
-        let unreadable = |reason: &str| CloudFailure::unreadable(CloudService::Apis.host(), reason);
+        let unreadable = |reason: &str| CloudFailure::unreadable(APIS, reason);
         let body: Json =
             serde_json::from_slice(body).map_err(|error| unreadable(&error.to_string()))?;
         let Some(listed) = body["creatorStoreAssets"].as_array() else {

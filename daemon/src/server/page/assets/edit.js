@@ -62,6 +62,7 @@ export function forgetEdits(of) {
 
 /** Returns how many changes of a proposal, or of one that it replaced, are not saved. */
 export function countEdits({ seq, patch, replaces }) {
+  if (typed.of === seq) return Object.keys(typed.edits).length;
   const all = stored();
   const isOwn = all[keyOf(seq)]?.patch === patch;
   const holder = isOwn ? seq : words(replaces).find((it) => all[keyOf(it)]);
