@@ -4,7 +4,8 @@
 //! only these. A command states what it expects to find, so that a target can refuse a stale one.
 //! This module does not know how commands are performed.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -105,6 +106,9 @@ impl fmt::Display for Fingerprint {
 /// `Key`. None (null) resets a property to its default and removes an attribute.
 pub type Props = BTreeMap<String, Option<Value>>;
 
+/// The class of the links that keep a model the same as a package.
+const PACKAGE_LINK: &str = "PackageLink";
+
 /// The contents of an asset: its instances as columns, depth first, and the texts of its scripts.
 /// All columns except `classes` have the same length.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -174,6 +178,64 @@ impl AssetContents {
         self.class.iter().all(has_class)
             && places.is_sorted_by(|a, b| a < b)
             && places.iter().all(|at| (1..=len as u32).contains(at))
+    }
+
+    /// Whether an instance, by its index from 0, links a model to a package.
+    pub fn is_package_link(&self, at: usize) -> bool {
+        self.class_of(at) == PACKAGE_LINK
+    }
+
+    /// Returns what is left out of an asset unless a person keeps it: its scripts, and the links that
+    /// replace a model by the newest version of a package. By their numbers, from 1.
+    pub fn scripts_and_links(&self) -> Vec<u32> {
+        let links = (0..self.len()).filter(|at| self.is_package_link(*at));
+        let links = links.map(|at| at as u32 + 1);
+        let all: BTreeSet<u32> = self.scripts.iter().map(|script| script.at).chain(links).collect();
+        all.into_iter().collect()
+    }
+
+    /// Returns whether each instance is inserted if these are left out, by their numbers from 1, with
+    /// their descendants.
+    pub fn kept_instances(&self, left_out: &[u32]) -> Vec<bool> {
+        let mut kept = vec![true; self.len()];
+        for number in left_out {
+            if let Some(is_kept) = kept.get_mut((*number as usize).wrapping_sub(1)) {
+                *is_kept = false;
+            }
+        }
+        // A parent comes before its children.
+        for at in 0..kept.len() {
+            let above = self.parents.get(at).map_or(0, |parent| *parent as usize);
+            if above > 0 && kept.get(above - 1) == Some(&false) {
+                kept[at] = false;
+            }
+        }
+        kept
+    }
+
+    /// Returns these contents without some instances, by their numbers from 1, and without their
+    /// descendants.
+    pub fn without(&self, left_out: &[u32]) -> Cow<'_, Self> {
+        if left_out.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let kept = self.kept_instances(left_out);
+        let mut rest = Self { classes: self.classes.clone(), ..Self::default() };
+        let mut numbers = vec![0; self.len()];
+        for at in (0..self.len()).filter(|at| kept[*at]) {
+            rest.class.push(self.class[at]);
+            let above = self.parents[at] as usize;
+            rest.parents.push(if above == 0 { 0 } else { numbers[above - 1] });
+            rest.names.push(self.names[at].clone());
+            numbers[at] = rest.names.len() as u32;
+        }
+        let number = |script: &AssetScript| numbers.get((script.at as usize).wrapping_sub(1));
+        let scripts = self.scripts.iter().filter_map(|script| {
+            let at = *number(script)?;
+            (at > 0).then(|| AssetScript { at, text: script.text.clone() })
+        });
+        rest.scripts = scripts.collect();
+        Cow::Owned(rest)
     }
 
     /// Returns the fingerprint of these contents. It covers one line for each instance: its parent,
@@ -303,7 +365,7 @@ pub enum Command {
         count: u32,
     },
     /// Inserts an asset as the last children of `parent`. Its instances take `id` and the ids after
-    /// it, in the order of `holds`. Only Studio can perform this.
+    /// it, in the order of `contents` without those that are left out.
     Insert {
         /// The id that later commands use for the asset's first root.
         id: InstanceId,
@@ -314,6 +376,14 @@ pub enum Command {
         /// The asset's contents when the command was planned. The target refuses the command if
         /// they have changed since.
         contents: AssetContents,
+        /// The instances of `contents` that are not inserted, by their numbers from 1, ascending.
+        /// Their descendants are not inserted either.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left_out: Vec<u32>,
+        /// The blob that holds the asset as it was downloaded. None in an open place, where Studio
+        /// loads it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        blob: Option<Fingerprint>,
         /// The parent's fingerprint. Absent if this proposal creates the parent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
@@ -356,6 +426,23 @@ impl Command {
             | Self::Delete { target, .. }
             | Self::EditScript { target, .. }
             | Self::EditMemory { target, .. } => target,
+        }
+    }
+
+    /// Returns what an insertion inserts of its asset.
+    pub fn inserted_contents(&self) -> Option<Cow<'_, AssetContents>> {
+        match self {
+            Self::Insert { contents, left_out, .. } => Some(contents.without(left_out)),
+            _ => None,
+        }
+    }
+
+    /// Returns the blob that a command reads and its plan wrote: a table, or an asset.
+    pub fn planned_blob(&self) -> Option<&Fingerprint> {
+        match self {
+            Self::SetMany { table, .. } => Some(table),
+            Self::Insert { blob, .. } => blob.as_ref(),
+            _ => None,
         }
     }
 

@@ -445,6 +445,9 @@ pub struct ScriptDiff {
     pub command: u32,
     /// The script's path.
     pub path: InstancePath,
+    /// Whether it is a script of an asset that is not inserted, unless the person keeps it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub left_out: bool,
     /// Number of added lines.
     pub added: u32,
     /// Number of removed lines.

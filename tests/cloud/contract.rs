@@ -39,7 +39,7 @@ fn shape_of(body: &[u8]) -> BTreeSet<String> {
 fn read(base: Option<String>, request: &CloudRequest) -> Vec<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let client = CloudClient::new(base).unwrap();
-    runtime.block_on(client.read(request)).unwrap_or_else(|failure| panic!("{failure}"))
+    runtime.block_on(client.read(request, None)).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
 #[test]

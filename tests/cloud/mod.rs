@@ -1,4 +1,5 @@
 //! Roblox's cloud, as a server on this machine that speaks its shapes and its errors.
 
 mod contract;
+mod insert;
 mod search;

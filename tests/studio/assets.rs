@@ -26,7 +26,12 @@ fn register(studio: &Studio, source: &str) {
 }
 
 fn grow(studio: &Studio) -> Json {
-    eval(studio, "local tree = workspace:FindFirstChild('Tree') return tree and tree.Grow.Source")
+    let source = "local grow = workspace:FindFirstChild('Grow', true) return grow and grow.Source";
+    eval(studio, source)
+}
+
+fn shows_tree(studio: &Studio) -> bool {
+    eval(studio, "return workspace:FindFirstChild('Tree') ~= nil") == true
 }
 
 #[test]
@@ -37,11 +42,16 @@ fn asset_is_one_undo_step_and_scripts_are_scanned() {
         register(studio, BACKDOOR);
         let before = studio.snapshot();
         desk.propose("insert asset 123 into game.Workspace");
-        until_told(studio, "Asset 123 contains 1 script: game.Workspace.Tree[1].Grow.");
+        until_told(studio, "It leaves out 1 script of asset 123: game.Workspace.Tree[1].Grow.");
         assert!(shows(studio, "Line 1 uses getfenv"), "{:#?}", studio.visible_texts());
         assert!(shows(studio, "requires the asset 7132546"), "{:#?}", studio.visible_texts());
         assert!(shows(studio, "local all = getfenv()"), "{:#?}", studio.visible_texts());
+        assert!(shows(studio, "Model from asset 123 (2 instances)"));
+        assert!(shows(studio, "Left out") && !shows(studio, "Approve and open"));
+        click(studio, "Keep");
+        until_told(studio, "It inserts 1 script of asset 123: game.Workspace.Tree[1].Grow.");
         assert!(shows(studio, "Model from asset 123 (3 instances)"));
+        assert!(!shows(studio, "Left out"), "{:#?}", studio.visible_texts());
         assert!(!has(studio, "hunk:0:0"), "an asset comes whole");
         assert_eq!(studio.snapshot(), before, "nothing is in the place before a yes");
         click(studio, "Approve");
@@ -66,6 +76,24 @@ fn asset_is_one_undo_step_and_scripts_are_scanned() {
 }
 
 #[test]
+fn asset_is_inserted_without_its_scripts() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    register(studio, BACKDOOR);
+    let before = studio.snapshot();
+    desk.propose("insert asset 123");
+    click(studio, "Approve");
+    until_shown(studio, "Step 1: applied");
+    let names = "local names = {} for _, it in workspace:GetDescendants() do \
+                 table.insert(names, it.Name) end return table.concat(names, ' ')";
+    let names = eval(studio, names);
+    let names = names.as_str().unwrap();
+    assert!(names.contains("Tree Trunk") && !names.contains("Grow"), "{names}");
+    assert!(studio.undo());
+    assert_eq!(studio.snapshot(), before);
+}
+
+#[test]
 fn restoring_a_checkpoint_removes_an_inserted_asset() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
@@ -76,9 +104,9 @@ fn restoring_a_checkpoint_removes_an_inserted_asset() {
     until_shown(studio, "Step 1: applied");
     desk.vector(&["checkpoint", "--restore", "1", "--no-wait"]);
     until_there(studio, "Approve");
-    assert!(shows(studio, "is deleted (3 instances)"), "{:#?}", studio.visible_texts());
+    assert!(shows(studio, "is deleted (2 instances)"), "{:#?}", studio.visible_texts());
     click(studio, "Approve");
-    until(studio, "gone", |studio| grow(studio) == Json::Null);
+    until(studio, "gone", |studio| !shows_tree(studio));
     until_shown(studio, "Step 2: applied");
     assert_eq!(studio.snapshot(), before);
 }
@@ -123,6 +151,8 @@ fn hidden_characters_in_an_asset_are_shown_escaped() {
     scene.set_source(script, "print(1) -- \u{202e}\u{feff}\u{7}<b>\n".to_owned());
     studio.register_asset("rbxassetid://123", Ok(&scene.encode().unwrap()));
     desk.propose("insert asset 123 into game.Workspace");
+    until_told(studio, "Line 1 has the character U+202E");
+    click(studio, "Keep");
     until_told(studio, "looks like ReplicatedStorage");
     for shown in [
         "T\\u{202e}ree\\u{200b}",

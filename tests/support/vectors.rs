@@ -348,6 +348,8 @@ pub fn commands() -> Vec<Command> {
             asset: 123,
             parent: at("game.Workspace.Tower"),
             contents: asset(),
+            left_out: vec![2],
+            blob: None,
             expect: expect("game.Workspace.Tower", &[]),
         },
         memory(at("game")),

@@ -5,17 +5,12 @@ use std::fmt::Write as _;
 use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use vector_cloud::{
-    AssetKind, AssetSearch, AssetSummary, CloudClient, CreatorFilter, SearchPage, SearchSort,
-};
+use vector_cloud::{AssetKind, AssetSearch, AssetSummary, CreatorFilter, SearchPage, SearchSort};
 
 use super::ExitStatus;
 use super::style::{PaintKind, TextStyle, count_noun, terminal_line};
 use super::terminal::{print_line, print_status, print_stdout, stdout_style};
-
-/// Replaces the addresses of Roblox's cloud, for tests and proxies: each host becomes the first part of
-/// the path.
-const BASE_URL: &str = "VECTOR_ROBLOX_CLOUD_URL";
+use crate::tasks::cloud::cloud_client;
 
 /// Find assets in Roblox's Creator Store
 #[derive(Debug, Args)]
@@ -95,13 +90,12 @@ fn search_store(args: &SearchArgs) -> anyhow::Result<ExitStatus> {
         limit: args.limit,
         page: args.page.clone(),
     };
-    let base = std::env::var(BASE_URL).ok().filter(|it| !it.is_empty());
-    let client = CloudClient::new(base)?;
+    let client = cloud_client()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("the search cannot be started")?;
-    let page = SearchPage::read(&runtime.block_on(client.read(&search.request()))?)?;
+    let page = SearchPage::read(&runtime.block_on(client.read(&search.request(), None))?)?;
     if args.json {
         print_line(&serde_json::to_string(&page)?);
         return Ok(ExitStatus::Done);

@@ -286,9 +286,12 @@ fn text_lines(proposal: &Proposal, style: TextStyle, whole: bool) -> Vec<String>
 pub(super) fn script_head(script: &ScriptDiff, style: TextStyle) -> String {
     let is_memory = script.path.segments.is_empty();
     let name = if is_memory { "Memory".to_owned() } else { script.path.to_string() };
+    let name = style.paint(PaintKind::Bold, terminal_line(&name));
+    if script.left_out {
+        return format!("{name}  {}", style.paint(PaintKind::Dim, "left out"));
+    }
     format!(
-        "{}  {} {}",
-        style.paint(PaintKind::Bold, terminal_line(&name)),
+        "{name}  {} {}",
         style.paint(PaintKind::Added, format!("+{}", script.added)),
         style.paint(PaintKind::Removed, format!("−{}", script.removed)),
     )

@@ -10,7 +10,7 @@ use scene_schemas::Command;
 use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::{Proposal, Row};
 use vector_core::policy::needs_second_confirmation;
-use vector_core::proposal::{ProposalUnit, draft_part, list_units};
+use vector_core::proposal::{ProposalUnit, draft_kept, draft_part, list_units};
 use vector_core::workflow::{CALLS, WorkflowInput};
 use vector_engine::{EngineError, WorkflowRun};
 use vector_providers::model_choice::OFFLINE;
@@ -18,6 +18,7 @@ use vector_providers::model_choice::OFFLINE;
 use super::comment_prompt::write_comments;
 use super::edit::ReviewState;
 use super::edit_prompt::{OwnProposal, edit_proposal};
+use super::keep_prompt::{KEEP_HELP, choose_scripts, keep_key};
 use super::rule_prompt::{RuleAnswer, ask_rule};
 use super::style::{PaintKind, TextStyle, terminal_line};
 use super::terminal::{Terminal, print_status};
@@ -62,7 +63,8 @@ pub(super) fn ask_decision(
     let view =
         if whole == card::render_card(seq, &proposal, style) { "" } else { "[v]iew all of it " };
     loop {
-        let question = format!("Apply proposal {seq}? {KEYS} {view}[?]");
+        let keep = keep_key(&proposal);
+        let question = format!("Apply proposal {seq}? {KEYS} {keep}{view}[?]");
         let Some(answer) = terminal.ask_line(&question)? else {
             return Ok(PromptFlow::Quit);
         };
@@ -83,11 +85,16 @@ pub(super) fn ask_decision(
                 let mut edited = OwnProposal { run, seq, proposal: &proposal };
                 edit_proposal(&mut edited, terminal)?.is_some()
             }
+            "i" | "insert" if !keep.is_empty() => keep_scripts(run, seq, &proposal, terminal)?,
             "v" | "view" => {
                 terminal.show(&whole);
                 false
             }
             "q" | "quit" => return Ok(PromptFlow::Quit),
+            _ if !keep.is_empty() => {
+                print_status(&format!("{HELP}\n{KEEP_HELP}"));
+                false
+            }
             _ => {
                 print_status(HELP);
                 false
@@ -153,6 +160,21 @@ fn change_rules(run: &mut WorkflowRun, seq: Seq, terminal: &Terminal) -> anyhow:
             Ok(false)
         }
     }
+}
+
+/// Asks which scripts of an asset to insert. Returns false if the proposal is still to be decided.
+fn keep_scripts(
+    run: &mut WorkflowRun,
+    seq: Seq,
+    proposal: &Proposal,
+    terminal: &Terminal,
+) -> anyhow::Result<bool> {
+    let kept = choose_scripts(proposal, terminal)?;
+    if kept.is_empty() {
+        return Ok(false);
+    }
+    let revised = run.revise_proposal(seq, |draft| draft_kept(draft, proposal, &kept));
+    Ok(show_refusal(revised)?.is_some())
 }
 
 /// Asks for the second confirmation that a warning requires. Only the whole word counts, so that a
@@ -420,7 +442,9 @@ fn created_ids(command: &Command) -> Vec<String> {
     let (id, count) = match command {
         Command::Create { id, .. } => (id, 1),
         Command::Clone { id, count, .. } | Command::Restore { id, count, .. } => (id, *count),
-        Command::Insert { id, contents: holds, .. } => (id, holds.len() as u32),
+        Command::Insert { id, contents, left_out, .. } => {
+            (id, contents.without(left_out).len() as u32)
+        }
         _ => return Vec::new(),
     };
     let first: u32 = match id.0.strip_prefix("new:").and_then(|k| k.parse().ok()) {

@@ -238,6 +238,7 @@ fn script_diff(difference: &SceneDifference) -> Option<ScriptDiff> {
     Some(ScriptDiff {
         command: 0,
         path: path.clone(),
+        left_out: false,
         added: counts.added,
         removed: counts.removed,
         hunks: vector_text_edit::diff_hunks(before, after, CONTEXT),

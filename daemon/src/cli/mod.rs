@@ -33,6 +33,7 @@ mod help;
 mod hunks;
 mod interrupt;
 mod interrupted_runs;
+mod keep_prompt;
 mod key;
 mod log;
 mod mcp;

@@ -19,6 +19,7 @@ use super::comment_prompt::write_comments;
 use super::daemon_client::{DaemonClient, RouteRequest};
 use super::decision_prompt::{ChosenPieces, PieceChoice, ask_reject_reason, confirm_twice};
 use super::edit_prompt::{Edited, EditedProposal, Replacement, edit_proposal};
+use super::keep_prompt::{KEEP_HELP, choose_scripts, keep_key};
 use super::rule_prompt::{RuleAnswer, ask_rule};
 use super::terminal::{Terminal, print_status};
 
@@ -92,7 +93,8 @@ impl RemoteReview<'_> {
         let whole = card::render_full_card(seq, proposal, style);
         let more = if whole == cut { "" } else { "[v]iew all of it " };
         loop {
-            let question = format!("Apply proposal {seq}? {} {more}[?]", keys.prompt);
+            let keep = keep_key(proposal);
+            let question = format!("Apply proposal {seq}? {} {keep}{more}[?]", keys.prompt);
             let Some(answer) = self.terminal.ask_line(&question)? else {
                 return Ok(self.leave_pending(view));
             };
@@ -103,6 +105,7 @@ impl RemoteReview<'_> {
                 "r" | "rule" => self.change_rules(view)?,
                 "s" | "split" => self.split_card(view)?,
                 "e" | "edit" => self.edit_card(view, keys)?,
+                "i" | "insert" if !keep.is_empty() => self.keep_scripts(view, keys)?,
                 "v" | "view" => {
                     self.terminal.show(&links.add_to(whole.clone(), seq, proposal, style));
                     None
@@ -110,7 +113,9 @@ impl RemoteReview<'_> {
                 "" | "k" | "skip" => Some(CardOutcome::Left),
                 "q" | "quit" => Some(CardOutcome::Quit),
                 _ => {
-                    print_status(&format!("{HELP}\n{}", keys.help));
+                    let keep = if keep.is_empty() { "" } else { KEEP_HELP };
+                    let lines = [HELP, keep, keys.help].into_iter().filter(|it| !it.is_empty());
+                    print_status(&lines.collect::<Vec<_>>().join("\n"));
                     None
                 }
             };
@@ -212,6 +217,24 @@ impl RemoteReview<'_> {
         // The user has just chosen each piece, so only a warning needs another confirmation. If the
         // user declines that, the new proposal stays pending like any other.
         Ok(Some(self.approve_card(&chosen)?.unwrap_or(CardOutcome::Left)))
+    }
+
+    /// Asks which scripts of an asset to insert, and asks about the result.
+    fn keep_scripts(
+        &self,
+        view: &ProposalView,
+        keys: ExtraKeys,
+    ) -> anyhow::Result<Option<CardOutcome>> {
+        let scripts = choose_scripts(&view.proposal, self.terminal)?;
+        if scripts.is_empty() {
+            return Ok(None);
+        }
+        match self.send_decision(view, Decision::Keep { scripts })? {
+            Some(CardOutcome::Decided(kept)) => {
+                self.decide_card(&self.fetch_proposal(kept.proposal)?, keys).map(Some)
+            }
+            outcome => Ok(outcome),
+        }
     }
 
     /// Edits a card, and asks about the result.

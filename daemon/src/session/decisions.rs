@@ -8,7 +8,9 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Approver, Finish, Seq};
 use scene_schemas::proposal::Proposal;
-use vector_core::proposal::{ProposalUnit, draft_by_hand, draft_part, list_units, select_members};
+use vector_core::proposal::{
+    ProposalUnit, draft_by_hand, draft_kept, draft_part, list_units, select_members,
+};
 use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_engine::{Engine, EngineError};
 
@@ -95,6 +97,10 @@ impl SessionActor {
                 let taken = remaining_units(&proposal, parts)?;
                 self.draft_units(seq, &proposal, &taken)
             }
+            Decision::Keep { scripts } => {
+                let proposal = pending.proposal.clone();
+                self.draft_kept_scripts(seq, &proposal, scripts)
+            }
             Decision::Edit { edits } => {
                 let proposal = pending.proposal.clone();
                 self.draft_edits(seq, &proposal, edits)
@@ -118,6 +124,17 @@ impl SessionActor {
     ) -> Result<Seq, EngineError> {
         self.engine.check_readable()?;
         self.engine.revise_proposal(seq, |draft| draft_part(draft, proposal, taken))
+    }
+
+    /// Replaces a proposal with one that inserts scripts of its assets.
+    fn draft_kept_scripts(
+        &mut self,
+        seq: Seq,
+        proposal: &Proposal,
+        scripts: &[u32],
+    ) -> Result<Seq, EngineError> {
+        self.engine.check_readable()?;
+        self.engine.revise_proposal(seq, |draft| draft_kept(draft, proposal, scripts))
     }
 
     /// Replaces a proposal with one that a person changed by hand.
@@ -220,7 +237,10 @@ impl SessionActor {
 /// scripts.
 fn is_revision(decision: &Decision) -> bool {
     match decision {
-        Decision::Take { .. } | Decision::LeaveOut { .. } | Decision::Edit { .. } => true,
+        Decision::Take { .. }
+        | Decision::LeaveOut { .. }
+        | Decision::Keep { .. }
+        | Decision::Edit { .. } => true,
         Decision::Approve { .. } | Decision::Reject { .. } | Decision::RequestChanges { .. } => {
             false
         }

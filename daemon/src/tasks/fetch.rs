@@ -21,7 +21,7 @@ use vector_render::{SolidSet, ViewDirection, ViewFrame, draw_solids};
 use vector_runtime::{PlayLimits, RunLimits, SpecLimits, play_scene, run_script, run_specs};
 
 use super::check::{self, CheckedScript, ScriptLinters};
-use super::web;
+use super::{cloud, web};
 
 /// The message for a fetch that ended because its task was cancelled.
 const CANCELLED_MESSAGE: &str = "It was ended: the task was cancelled.";
@@ -50,6 +50,9 @@ pub fn perform_fetch(work: &FetchWork, cancel: &CancelSwitch) -> Result<FetchRes
         FetchRequest::Specs(request) => {
             return run_specs_on_copy(work, request, cancel)
                 .map(|run| FetchResult::Run(Box::new(run)));
+        }
+        FetchRequest::Asset(asset) => {
+            return cloud::download_asset(*asset, cancel).map(FetchResult::Asset);
         }
         FetchRequest::Picture { of, solids, view } => fetch_picture(of, solids, *view),
         FetchRequest::Run(request) => {

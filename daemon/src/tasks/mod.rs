@@ -5,6 +5,7 @@
 
 pub mod attached_file;
 pub mod check;
+pub mod cloud;
 pub mod deploy;
 pub mod fetch;
 pub mod forget;

@@ -137,6 +137,12 @@ pub enum Decision {
         /// The parts to leave out.
         parts: Vec<ProposalPart>,
     },
+    /// Insert scripts of an asset that are left out otherwise. A new proposal with them replaces this
+    /// one and waits for a decision.
+    Keep {
+        /// Indices of the scripts in the preview, from 0.
+        scripts: Vec<u32>,
+    },
     /// Change it by hand. A new proposal with these changes replaces this one and waits for a
     /// decision.
     Edit {

@@ -205,6 +205,10 @@ pub enum Action {
         /// the parent's number in the list from 1 (0 for a root), `bytes` is the length of the
         /// name, and `hash` is the hash of a script's text.
         contents: Fingerprint,
+        /// The instances that are not inserted, by their numbers in that list, ascending. Their
+        /// descendants are not inserted either.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left_out: Vec<u32>,
         /// The parent's fingerprint.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,

@@ -3,9 +3,10 @@
 //! It speaks the shapes of Roblox's OpenAPI files, refuses what they do not allow, and fails on request
 //! as the real services do. Tests lead it; it decides nothing by chance.
 
+mod delivery;
 mod store;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -20,6 +21,7 @@ use serde_json::Value as Json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+pub use delivery::API_KEY;
 pub use store::StoreAsset;
 
 /// What the server does instead of answering the next request.
@@ -59,6 +61,8 @@ pub struct SeenRequest {
 #[derive(Debug, Default)]
 struct CloudState {
     assets: Vec<StoreAsset>,
+    /// The files of assets.
+    files: BTreeMap<u64, Vec<u8>>,
     faults: VecDeque<Fault>,
     seen: Vec<SeenRequest>,
 }
@@ -96,6 +100,7 @@ impl FakeCloud {
                 let _ = sender.send(listener.local_addr().expect("it has an address"));
                 let router = Router::new()
                     .merge(store::routes())
+                    .merge(delivery::routes())
                     .layer(middleware::from_fn_with_state(Arc::clone(&own), note_request))
                     .with_state(own);
                 let served = axum::serve(listener, router).with_graceful_shutdown(async {

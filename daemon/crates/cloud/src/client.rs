@@ -1,14 +1,16 @@
 //! Sends requests, with retries. Redirects are not followed.
 
 use std::error::Error;
+use std::io::Read;
 use std::time::Duration;
 
-use reqwest::header::HeaderMap;
+use flate2::read::GzDecoder;
+use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Client, redirect};
 use tokio::time::{sleep, timeout};
 
 use super::failure::{CloudFailure, CloudFailureKind};
-use super::request::CloudRequest;
+use super::request::{APIS, CloudRequest};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time limit of an attempt.
@@ -21,6 +23,22 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// The size limit of an answer.
 const MAX_BODY_BYTES: usize = 16 << 20;
+/// The time limit and the size limit of a download. The size is that of the file, after decompression.
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_mins(2);
+const MAX_FILE_BYTES: usize = 128 << 20;
+/// The domains that files may be downloaded from.
+const FILE_DOMAINS: [&str; 2] = ["rbxcdn.com", "roblox.com"];
+/// The first bytes of what gzip has compressed.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// One address to read.
+struct ReadAttempt<'a> {
+    host: &'a str,
+    address: &'a str,
+    key: Option<&'a str>,
+    time: Duration,
+    max_bytes: usize,
+}
 
 /// A client for Roblox's services. It keeps its connections.
 #[derive(Debug, Clone)]
@@ -54,14 +72,63 @@ impl CloudClient {
         Ok(Self { client, base: base.map(|it| it.trim_end_matches('/').to_owned()) })
     }
 
-    /// Sends a request until it is answered, or has failed for good. Returns the body.
+    /// Sends a request until it is answered, or has failed for good, with a key if it needs one.
+    /// Returns the body.
     ///
     /// # Errors
     /// Fails with a sentence that says what to do.
-    pub async fn read(&self, request: &CloudRequest) -> Result<Vec<u8>, CloudFailure> {
+    pub async fn read(
+        &self,
+        request: &CloudRequest,
+        key: Option<&str>,
+    ) -> Result<Vec<u8>, CloudFailure> {
+        let host = request.host;
+        let address = self.address(host, &request.target());
+        let (time, max_bytes) = (ATTEMPT_TIMEOUT, MAX_BODY_BYTES);
+        self.read_with_retries(&ReadAttempt { host, address: &address, key, time, max_bytes }).await
+    }
+
+    /// Downloads a file from an address that one of Roblox's services gave, without a key.
+    ///
+    /// # Errors
+    /// The address is not one of Roblox's, or the file cannot be downloaded.
+    pub async fn download(&self, location: &str) -> Result<Vec<u8>, CloudFailure> {
+        let parsed = reqwest::Url::parse(location).ok();
+        let is_of_roblox = |host: &str| {
+            let is_in = |domain: &&str| {
+                host.strip_suffix(*domain)
+                    .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            };
+            FILE_DOMAINS.iter().any(is_in)
+        };
+        let parsed = parsed.filter(|url| {
+            url.scheme() == "https"
+                && url.port().is_none()
+                && url.host_str().is_some_and(is_of_roblox)
+        });
+        let Some((url, host)) = parsed.as_ref().and_then(|url| Some((url, url.host_str()?))) else {
+            return Err(CloudFailure::unreadable(APIS, "the file is not on a server of Roblox"));
+        };
+        let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
+        let address = self.address(host, &format!("{}{query}", url.path()));
+        let (time, max_bytes) = (DOWNLOAD_TIMEOUT, MAX_FILE_BYTES);
+        let attempt = ReadAttempt { host, address: &address, key: None, time, max_bytes };
+        let bytes = self.read_with_retries(&attempt).await?;
+        decompress(bytes).map_err(|reason| CloudFailure::unreadable(host, &reason))
+    }
+
+    /// Returns where to find a path of a host, with its query.
+    fn address(&self, host: &str, target: &str) -> String {
+        match &self.base {
+            Some(base) => format!("{base}/{host}{target}"),
+            None => format!("https://{host}{target}"),
+        }
+    }
+
+    async fn read_with_retries(&self, wanted: &ReadAttempt<'_>) -> Result<Vec<u8>, CloudFailure> {
         let mut attempt = 1;
         loop {
-            let failure = match self.try_once(request).await {
+            let failure = match self.try_once(wanted).await {
                 Ok(body) => return Ok(body),
                 Err(failure) => failure,
             };
@@ -77,23 +144,26 @@ impl CloudClient {
         }
     }
 
-    async fn try_once(&self, request: &CloudRequest) -> Result<Vec<u8>, CloudFailure> {
-        let host = request.host;
-        let address = match &self.base {
-            Some(base) => format!("{base}/{host}{}", request.target()),
-            None => format!("https://{host}{}", request.target()),
-        };
+    async fn try_once(&self, wanted: &ReadAttempt<'_>) -> Result<Vec<u8>, CloudFailure> {
+        let ReadAttempt { host, address, key, time, max_bytes } = *wanted;
         let read = async {
             let lost =
                 |error: &reqwest::Error| CloudFailure::unreachable(host, &failure_reason(error));
-            let sent = self.client.get(address).header("accept", "application/json").send();
-            let mut response = sent.await.map_err(|error| lost(&error))?;
+            let mut request = self.client.get(address).header("accept", "*/*");
+            if let Some(key) = key {
+                let mut value = HeaderValue::from_str(key).map_err(|_| {
+                    CloudFailure::unreadable(host, "the key has characters that no key has")
+                })?;
+                value.set_sensitive(true);
+                request = request.header("x-api-key", value);
+            }
+            let mut response = request.send().await.map_err(|error| lost(&error))?;
             let status = response.status();
             let retry_after = retry_after(response.headers());
             let mut body = Vec::new();
             while let Some(bytes) = response.chunk().await.map_err(|error| lost(&error))? {
-                if body.len() + bytes.len() > MAX_BODY_BYTES {
-                    let reason = format!("it is longer than {} MB", MAX_BODY_BYTES >> 20);
+                if body.len() + bytes.len() > max_bytes {
+                    let reason = format!("it is longer than {} MB", max_bytes >> 20);
                     return Err(CloudFailure::unreadable(host, &reason));
                 }
                 body.extend_from_slice(&bytes);
@@ -103,11 +173,26 @@ impl CloudClient {
             }
             Err(CloudFailure::from_status(host, status.as_u16(), retry_after, &body))
         };
-        let reason = format!("it did not answer within {} s", ATTEMPT_TIMEOUT.as_secs());
-        timeout(ATTEMPT_TIMEOUT, read)
-            .await
-            .unwrap_or_else(|_| Err(CloudFailure::unreachable(host, &reason)))
+        let reason = format!("it did not answer within {} s", time.as_secs());
+        timeout(time, read).await.unwrap_or_else(|_| Err(CloudFailure::unreachable(host, &reason)))
     }
+}
+
+/// Decompresses a file, if it is compressed.
+fn decompress(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    if !bytes.starts_with(&GZIP) {
+        return Ok(bytes);
+    }
+    let mut file = Vec::new();
+    let limit = MAX_FILE_BYTES as u64 + 1;
+    GzDecoder::new(bytes.as_slice())
+        .take(limit)
+        .read_to_end(&mut file)
+        .map_err(|error| format!("the compressed file is damaged: {error}"))?;
+    if file.len() > MAX_FILE_BYTES {
+        return Err(format!("it is longer than {} MB", MAX_FILE_BYTES >> 20));
+    }
+    Ok(file)
 }
 
 /// Returns how long a service asks to wait: in `retry-after`, or until its limit is reset, in seconds. Of

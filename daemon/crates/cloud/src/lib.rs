@@ -4,13 +4,17 @@
 //! missing or has another type leaves out what it says instead of failing the answer, because the search
 //! of the Creator Store is a beta. This crate knows nothing of places, proposals or the ledger.
 
+mod asset_delivery;
 mod client;
 mod failure;
+mod key_purpose;
 mod request;
 mod store_search;
 
+pub use asset_delivery::AssetDelivery;
 pub use client::CloudClient;
 pub use failure::{CloudFailure, CloudFailureKind};
+pub use key_purpose::KeyPurpose;
 pub use request::CloudRequest;
 pub use store_search::{
     AssetCounts, AssetKind, AssetPrice, AssetSearch, AssetSummary, AssetVotes, CreatorFilter,

@@ -5,16 +5,17 @@
 //! covers both. A planning scene derefs to its [`Scene`] for reading; the tree is changed through
 //! [`PlanningScene::scene_mut`]. This module must not know tools, proposals or files.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
 use scene_schemas::Fingerprint;
+use scene_schemas::command::AssetContents;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::ImplicitTarget;
 use scene_schemas::refusal::{Refusal, refuse};
-use vector_place::{EditedNodes, InstanceTable, JournalMark, Node, Scene, SceneState};
+use vector_place::{AssetModel, EditedNodes, InstanceTable, JournalMark, Node, Scene, SceneState};
 
 use crate::code::{CodeIndex, TextReaders};
 use crate::proposal::{BlobStore, LARGE_CHANGE};
@@ -46,11 +47,45 @@ pub struct PlanningScene {
     index: RefCell<CodeIndex>,
     /// The tables that commands name, by hash.
     tables: RefCell<HashMap<Fingerprint, KnownTable>>,
+    assets: KnownAssets,
     /// The number of instances from which one command sets them all; None if the target performs
     /// only commands over single instances.
     set_many_from: Option<usize>,
     /// The share of the place, in percent, from which a change of it is large.
     large_change: u32,
+}
+
+/// Assets as files, for a place that is not open in Studio.
+#[derive(Debug, Default)]
+struct KnownAssets {
+    /// For the call that is planned: the file of an asset, by its hash, or why there is none.
+    by_number: BTreeMap<u64, Result<Fingerprint, String>>,
+    /// The asset that was requested but is not known.
+    missing: Cell<Option<u64>>,
+    models: RefCell<HashMap<Fingerprint, KnownModel>>,
+}
+
+#[derive(Debug)]
+struct KnownModel {
+    model: AssetModel,
+    bytes: Vec<u8>,
+}
+
+impl KnownAssets {
+    /// Reads a model that is in the ledger, unless it is known.
+    fn read_model(&self, hash: &Fingerprint, blobs: &BlobStore) -> Result<(), Refusal> {
+        if self.models.borrow().contains_key(hash) {
+            return Ok(());
+        }
+        let Some(bytes) = blobs.get(hash) else {
+            return refuse!("The asset is no longer in the ledger (blob {}).", hash.short_hex());
+        };
+        let model = AssetModel::read(bytes)
+            .map_err(|refusal| Refusal(format!("The asset in the ledger {refusal}")))?;
+        let known = KnownModel { model, bytes: bytes.clone() };
+        self.models.borrow_mut().insert(hash.clone(), known);
+        Ok(())
+    }
 }
 
 /// A table of instances.
@@ -120,6 +155,7 @@ impl PlanningScene {
             implicit_target: None,
             index: RefCell::default(),
             tables: RefCell::default(),
+            assets: KnownAssets::default(),
             set_many_from: None,
             large_change: LARGE_CHANGE,
         }
@@ -206,24 +242,116 @@ impl PlanningScene {
         Ok(table)
     }
 
-    /// Takes the bytes of a table that was added or read; None if there is none. They are encoded
-    /// again if they were taken before.
-    pub fn take_table_bytes(&self, hash: &Fingerprint) -> Option<Vec<u8>> {
-        let mut tables = self.tables.borrow_mut();
-        let known = tables.get_mut(hash)?;
-        Some(known.bytes.take().unwrap_or_else(|| known.table.encode()))
+    /// Returns the bytes of a table or an asset that was added or read; None if there is none.
+    pub fn take_blob(&self, hash: &Fingerprint) -> Option<Vec<u8>> {
+        if let Some(known) = self.tables.borrow_mut().get_mut(hash) {
+            return Some(known.bytes.take().unwrap_or_else(|| known.table.encode()));
+        }
+        self.assets.models.borrow().get(hash).map(|known| known.bytes.clone())
     }
 
-    /// Whether tables were added or read.
-    pub fn has_tables(&self) -> bool {
-        !self.tables.borrow().is_empty()
+    /// Whether tables or assets were added or read.
+    pub fn has_blobs(&self) -> bool {
+        !self.tables.borrow().is_empty() || !self.assets.models.borrow().is_empty()
     }
 
-    /// Drops the tables that are not needed, and returns their hashes. They are read again for a
-    /// command that names them after all.
-    pub fn drop_tables(&self, is_needed: impl Fn(&Fingerprint) -> bool) -> Vec<Fingerprint> {
-        let mut tables = self.tables.borrow_mut();
-        tables.extract_if(|hash, _| !is_needed(hash)).map(|(hash, _)| hash).collect()
+    /// Drops the tables and assets that are not needed, and returns their hashes. They are read again
+    /// for a command that names them after all.
+    pub fn drop_blobs(&self, is_needed: impl Fn(&Fingerprint) -> bool) -> Vec<Fingerprint> {
+        let (mut tables, mut models) = (self.tables.borrow_mut(), self.assets.models.borrow_mut());
+        let is_planned =
+            |hash: &Fingerprint| self.assets.by_number.values().any(|it| it.as_ref() == Ok(hash));
+        let tables = tables.extract_if(|hash, _| !is_needed(hash)).map(|(hash, _)| hash);
+        let models = models.extract_if(|hash, _| !is_needed(hash) && !is_planned(hash));
+        tables.chain(models.map(|(hash, _)| hash)).collect()
+    }
+
+    /// Returns the contents of an asset, and for a file the hash of the asset. Unknown contents are
+    /// recorded as missing, so that the call is planned again once they are known.
+    ///
+    /// # Errors
+    /// The contents are not available, or not known yet.
+    pub fn asset_contents(
+        &self,
+        asset: u64,
+    ) -> Result<(AssetContents, Option<Fingerprint>), Refusal> {
+        if self.scene.is_open_in_studio() {
+            return Ok((self.scene.asset_contents(asset)?, None));
+        }
+        let hash = match self.assets.by_number.get(&asset) {
+            Some(Ok(hash)) => hash.clone(),
+            Some(Err(reason)) => return refuse!("{reason}"),
+            None => {
+                self.assets.missing.set(Some(asset));
+                return refuse!("Asset {asset} has not been downloaded. Ask for it again.");
+            }
+        };
+        match self.assets.models.borrow().get(&hash) {
+            Some(known) => Ok((known.model.contents().clone(), Some(hash))),
+            None => refuse!("Asset {asset} is no longer known. Ask for it again."),
+        }
+    }
+
+    /// Adds an asset as it was downloaded, or the reason why it was not.
+    pub fn add_asset(&mut self, asset: u64, file: Result<Vec<u8>, String>) {
+        let read = file.and_then(|bytes| {
+            let model =
+                AssetModel::read(&bytes).map_err(|refusal| format!("Asset {asset} {refusal}"))?;
+            let hash = Fingerprint::hash_bytes(&bytes);
+            let known = KnownModel { model, bytes };
+            self.assets.models.borrow_mut().insert(hash.clone(), known);
+            Ok(hash)
+        });
+        self.assets.by_number.insert(asset, read);
+    }
+
+    /// Uses an asset of the ledger, so that a call that is planned again gets the same.
+    ///
+    /// # Errors
+    /// It is not in the ledger any more, or damaged.
+    pub fn reuse_asset(
+        &mut self,
+        asset: u64,
+        hash: &Fingerprint,
+        blobs: &BlobStore,
+    ) -> Result<(), Refusal> {
+        self.assets.read_model(hash, blobs)?;
+        self.assets.by_number.insert(asset, Ok(hash.clone()));
+        Ok(())
+    }
+
+    /// Returns and clears the asset that was requested but is not known.
+    pub fn take_missing_asset(&self) -> Option<u64> {
+        self.assets.missing.take()
+    }
+
+    /// Forgets what was known of assets for the previous call.
+    pub fn forget_assets(&mut self) {
+        self.assets.by_number.clear();
+    }
+
+    /// Inserts an asset as the last children of `parent`. Calls `after` when each root is inserted.
+    ///
+    /// # Errors
+    /// The asset is not in the ledger any more, or its contents are others.
+    pub fn insert_model(
+        &mut self,
+        hash: &Fingerprint,
+        blobs: &BlobStore,
+        contents: &AssetContents,
+        left_out: &[u32],
+        parent: Node,
+        after: impl FnMut(&Scene, Node),
+    ) -> Result<(), Refusal> {
+        self.assets.read_model(hash, blobs)?;
+        let models = self.assets.models.borrow();
+        match models.get(hash) {
+            Some(KnownModel { model, .. }) if model.contents() == contents => {
+                self.scene.insert_model(model, left_out, parent, after);
+                Ok(())
+            }
+            _ => refuse!("The recorded contents of the asset are damaged."),
+        }
     }
 
     /// Replaces the scene by one that was read again, and all that belongs to it. The code index
@@ -231,11 +359,12 @@ impl PlanningScene {
     pub fn replace_with(&mut self, mut read: Self) {
         read.scene.follow_states(&self.scene);
         let (index, mut tables) = (self.index.take().into_unlinked(), self.tables.take());
+        let assets = std::mem::take(&mut self.assets);
         for known in tables.values_mut() {
             known.found = None;
         }
         let (index, tables) = (RefCell::new(index), RefCell::new(tables));
-        *self = Self { index, tables, large_change: self.large_change, ..read };
+        *self = Self { index, tables, assets, large_change: self.large_change, ..read };
     }
 
     /// Returns the scene for changes to the tree. Its own rollback does not cover the memory.

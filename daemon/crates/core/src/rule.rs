@@ -157,7 +157,8 @@ pub(crate) fn written_paths(commands: &[Command]) -> BTreeSet<InstancePath> {
             | Command::Restore { parent, name, .. } => {
                 paths.insert(parent.path.child(name, None));
             }
-            Command::Insert { parent, contents, .. } => {
+            Command::Insert { parent, contents, left_out, .. } => {
+                let contents = contents.without(left_out);
                 let roots = contents.parents.iter().zip(&contents.names);
                 let roots = roots.filter(|(above, _)| **above == 0);
                 paths.extend(roots.map(|(_, name)| parent.path.child(name, None)));

@@ -146,7 +146,8 @@ impl Engine {
         {
             return CheckProgress::Skipped;
         }
-        if proposal.commands.iter().any(|it| matches!(it, Command::Insert { .. })) {
+        let is_unknown = |it: &Command| matches!(it, Command::Insert { blob: None, .. });
+        if proposal.commands.iter().any(is_unknown) {
             let why = "what is in an asset can be played after it is inserted.";
             return CheckProgress::Done(unknown_check(why));
         }
@@ -208,7 +209,7 @@ impl Engine {
                     CheckState::Done(unknown_check("the game was not played."))
                 }
             },
-            Ok(FetchResult::Answer(_)) => {
+            Ok(FetchResult::Answer(_) | FetchResult::Asset(_)) => {
                 CheckState::Done(unknown_check("the game was not played."))
             }
             Err(why) => CheckState::Done(unknown_check(&why)),

@@ -59,6 +59,8 @@ pub enum FetchResult {
     /// The answer of the call.
     Answer(Json),
     Run(Box<FinishedRun>),
+    /// The file of an asset.
+    Asset(Vec<u8>),
 }
 
 /// A run on a copy of the scene.
@@ -93,13 +95,14 @@ impl FetchWork {
             FetchRequest::Play(_) => "Playing the game".to_owned(),
             FetchRequest::PlayInStudio(_) => "Playing the game in Studio".to_owned(),
             FetchRequest::Check(_) => "Playing the change".to_owned(),
+            FetchRequest::Asset(asset) => format!("Downloading asset {asset}"),
             FetchRequest::Picture { of, .. } => format!("Drawing {of}"),
         }
     }
 
     /// Whether the fetch waits for the network and uses no CPU.
     pub fn is_network_bound(&self) -> bool {
-        matches!(&*self.request, FetchRequest::Page(_))
+        matches!(&*self.request, FetchRequest::Page(_) | FetchRequest::Asset(_))
     }
 }
 
@@ -123,6 +126,7 @@ impl Engine {
             | FetchRequest::Diagnostics(_)
             | FetchRequest::Specs(_)
             | FetchRequest::Run(_)
+            | FetchRequest::Asset(_)
             | FetchRequest::Picture { .. } => false,
         })
     }
@@ -138,9 +142,10 @@ impl Engine {
             }
             FetchRequest::PlayInStudio(_) => return None,
             FetchRequest::Check(_) => self.executor.checked_scenes(call).map(RunScene::fork),
-            FetchRequest::Page(_) | FetchRequest::Diagnostics(_) | FetchRequest::Picture { .. } => {
-                None
-            }
+            FetchRequest::Page(_)
+            | FetchRequest::Diagnostics(_)
+            | FetchRequest::Asset(_)
+            | FetchRequest::Picture { .. } => None,
         };
         Some(FetchWork { request, folder: self.settings_folder(), files, run_scene })
     }
@@ -181,12 +186,23 @@ impl Engine {
             self.keep_check(workflow, call, seen);
             return Ok(());
         }
+        if let Some(FetchRequest::Asset(asset)) = request.as_deref() {
+            // The call is planned again when the workflow is run next.
+            let file = seen.and_then(|result| match result {
+                FetchResult::Asset(bytes) => Ok(bytes),
+                FetchResult::Answer(_) | FetchResult::Run(_) => {
+                    Err(format!("Asset {asset} was not downloaded. Ask for it again."))
+                }
+            });
+            self.planner.scene.add_asset(*asset, file);
+            return Ok(());
+        }
         let result = match (seen, request) {
             (Ok(FetchResult::Run(run)), Some(request)) => {
                 self.executor.keep_run(workflow, call, request, *run);
                 return Ok(());
             }
-            (Ok(FetchResult::Run(_)), None) => return Ok(()),
+            (Ok(FetchResult::Run(_) | FetchResult::Asset(_)), _) => return Ok(()),
             (Ok(FetchResult::Answer(answer)), _) => Ok(Plan::Answer(answer)),
             (Err(why), _) => Err(Refusal(why)),
         };

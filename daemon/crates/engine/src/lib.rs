@@ -258,11 +258,11 @@ impl Engine {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
-        blobs.extend(self.planner.new_tables(&entries));
+        blobs.extend(self.planner.new_blobs(&entries));
         let records = self.executor.append_entries(workflow, entries, blobs)?;
         self.planner.drop_settled(&self.executor);
         self.replan_touched(&records)?;
-        self.planner.drop_settled_tables(&self.executor);
+        self.planner.drop_settled_blobs(&self.executor);
         Ok(records)
     }
 
@@ -535,7 +535,7 @@ impl Engine {
 fn required_blobs(commands: &[Command]) -> Vec<Fingerprint> {
     let blob = |command: &Command| match command {
         Command::Restore { blob, .. } => blob.clone(),
-        command => command.table().cloned(),
+        command => command.planned_blob().cloned(),
     };
     commands.iter().filter_map(blob).collect()
 }

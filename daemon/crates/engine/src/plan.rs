@@ -137,6 +137,7 @@ impl Engine {
         let earlier = self.workflow(workflow).and_then(|it| self.planner.previous_plan(it, call));
         if let Some(earlier) = &earlier {
             self.load_blobs(earlier.required_blobs())?;
+            self.planner.reuse_assets(earlier);
         }
         let mark = self.planner.scene.journal_mark();
         let is_own = matches!(self.executor.driver(workflow), Some(ToolDriver::Calls));
@@ -183,6 +184,11 @@ impl Engine {
         if self.ask_studio(call, &result) {
             self.planner.scene.rollback(mark);
             return Ok(false);
+        }
+        if let Some(asset) = self.planner.scene.take_missing_asset() {
+            self.planner.scene.rollback(mark);
+            self.begin_fetch(workflow, call, Arc::new(FetchRequest::Asset(asset)));
+            return Ok(true);
         }
         if let Ok(Plan::Look(look)) = &result
             && !self.lacks_permission(workflow, call, look)

@@ -175,6 +175,7 @@ impl Planner {
             self.questions.call = Some(call);
             self.questions.rounds = 0;
             self.scene.scene_mut().forget_facts();
+            self.scene.forget_assets();
         }
         self.scene.set_implicit_target(implicit_target);
     }
@@ -223,31 +224,34 @@ impl Planner {
         }
     }
 
-    /// Returns the tables that proposals among these entries name and that are not in the ledger yet.
-    pub(crate) fn new_tables(&self, entries: &[Entry]) -> Vec<Vec<u8>> {
+    /// Returns the tables and assets that proposals among these entries name and that are not in the
+    /// ledger yet.
+    pub(crate) fn new_blobs(&self, entries: &[Entry]) -> Vec<Vec<u8>> {
         let proposals = entries.iter().filter_map(|entry| match entry {
             Entry::Proposed { proposal, .. } => Some(proposal),
             _ => None,
         });
         let mut hashes: Vec<&Fingerprint> =
-            proposals.flat_map(|it| &it.commands).filter_map(Command::table).collect();
+            proposals.flat_map(|it| &it.commands).filter_map(Command::planned_blob).collect();
         hashes.sort_unstable();
         hashes.dedup();
         hashes.retain(|hash| !self.blobs.contains_key(*hash));
-        hashes.into_iter().filter_map(|hash| self.scene.take_table_bytes(hash)).collect()
+        hashes.into_iter().filter_map(|hash| self.scene.take_blob(hash)).collect()
     }
 
-    /// Drops the tables that no pending proposal names: each may be as large as the place.
-    pub(crate) fn drop_settled_tables(&mut self, executor: &Executor) {
-        if !self.scene.has_tables() {
+    /// Drops the tables and assets that no pending proposal names: each may be as large as the place.
+    pub(crate) fn drop_settled_blobs(&mut self, executor: &Executor) {
+        if !self.scene.has_blobs() {
             return;
         }
         let pending = executor.all_proposals().into_iter().map(|(_, it)| it);
         let pending = pending.filter(|it| it.status.is_pending());
-        let needed: HashSet<&Fingerprint> =
-            pending.flat_map(|it| &it.proposal.commands).filter_map(Command::table).collect();
-        for table in self.scene.drop_tables(|table| needed.contains(table)) {
-            self.blobs.remove(&table);
+        let needed: HashSet<&Fingerprint> = pending
+            .flat_map(|it| &it.proposal.commands)
+            .filter_map(Command::planned_blob)
+            .collect();
+        for blob in self.scene.drop_blobs(|blob| needed.contains(blob)) {
+            self.blobs.remove(&blob);
         }
     }
 
@@ -352,7 +356,8 @@ impl Planner {
     /// Forgets what belongs to workflows, because none is active any more.
     pub(crate) fn forget_workflows(&mut self) {
         self.blobs.clear();
-        self.scene.drop_tables(|_| false);
+        self.scene.forget_assets();
+        self.scene.drop_blobs(|_| false);
         self.planned_texts.clear();
     }
 }

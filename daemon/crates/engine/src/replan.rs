@@ -5,13 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use scene_schemas::Fingerprint;
-use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{PlanRead, PlayCheck, Proposal};
+use scene_schemas::{Command, Fingerprint, Refusal};
 use vector_core::planning_scene::PlanningMark;
 use vector_core::proposal::{
-    MovedInstance, ProposalDraft, check_targets, draft_part, moved_instances, rematch_selection,
+    MovedInstance, ProposalDraft, check_targets, draft_part, keep_same_scripts, moved_instances,
+    rematch_selection,
 };
 use vector_core::tools::Plan;
 use vector_core::workflow::Workflow;
@@ -49,6 +49,16 @@ pub(crate) fn join_reads(whole: &[PlanRead], part: &[PlanRead]) -> Vec<PlanRead>
 }
 
 impl Planner {
+    /// Lets a call that is planned again insert the assets of its previous plan, and no newer ones.
+    pub(crate) fn reuse_assets(&mut self, earlier: &PreviousPlan) {
+        for command in &earlier.proposal.commands {
+            if let Command::Insert { asset, blob: Some(blob), .. } = command {
+                // An asset that is lost is downloaded again.
+                let _ = self.scene.reuse_asset(*asset, blob, &self.blobs);
+            }
+        }
+    }
+
     /// Returns the previous plan of a call. It must be taken from the scene before the call is
     /// planned again.
     pub(crate) fn previous_plan(&self, workflow: &Workflow, call: Seq) -> Option<PreviousPlan> {
@@ -75,6 +85,7 @@ impl Planner {
             return Ok(plan);
         };
         if let Some((from, whole)) = &earlier.original {
+            keep_same_scripts(&earlier.proposal, &mut now);
             let all = [whole, &earlier.proposal, &*now];
             let taken = rematch_selection(all, earlier.has_ids, &self.scene, &self.blobs)?;
             self.scene.rollback(mark);

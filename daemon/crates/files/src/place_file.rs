@@ -274,7 +274,7 @@ impl PlaceFile {
             stored.blobs.extend(blobs.into_values());
             let tables = commands.iter().filter_map(Command::table);
             let new = tables.filter(|table| !recorded_tables.contains(table));
-            stored.blobs.extend(new.filter_map(|table| scene.take_table_bytes(table)));
+            stored.blobs.extend(new.filter_map(|table| scene.take_blob(table)));
             let ack = Ack {
                 file: Some(file.clone()),
                 before: self.replaces.clone(),

@@ -239,11 +239,17 @@ impl Scene {
 
     /// Copies subtrees of another scene, leaves their roots unlinked, and returns the first root.
     fn copy_subtrees(&mut self, from: &Self, roots: &[u32]) -> u32 {
+        let nodes = roots.iter().flat_map(|root| from.tree.subtree(*root));
+        self.copy_nodes(from, &nodes.collect::<Vec<_>>())
+    }
+
+    /// Copies instances of another scene, given depth first, and returns the first copy. Copies whose
+    /// parent is not copied stay unlinked.
+    pub(super) fn copy_nodes(&mut self, from: &Self, nodes: &[u32]) -> u32 {
         let first = self.tree.len();
         let is_to_xml = (from.format(), self.format()) == (FileFormat::Binary, FileFormat::Xml);
-        let nodes = || roots.iter().flat_map(|root| from.tree.subtree(*root));
-        let copies: FxHashMap<u32, u32> = nodes().zip(first..).collect();
-        for node in nodes() {
+        let copies: FxHashMap<u32, u32> = nodes.iter().copied().zip(first..).collect();
+        for node in nodes.iter().copied() {
             let copy = self.tree.add(from.tree.class_name(node), from.tree.name_text(node));
             if let Some(parent) = from.tree.parent(node).and_then(|it| copies.get(&it)) {
                 self.tree.link(copy, *parent, None);

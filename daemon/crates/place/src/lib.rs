@@ -7,6 +7,7 @@
 //! know what a planner keeps beside a scene: the project's memory, formatting settings, the code
 //! index, and the instance that a call without a path refers to.
 
+mod asset_model;
 mod asset_preview;
 mod attribute_access;
 mod attributes;
@@ -70,6 +71,7 @@ use self::script_texts::TextChanges;
 use self::splice::PieceList;
 use self::tree::{InstanceTree, ROOT};
 
+pub use self::asset_model::AssetModel;
 pub use self::change::{DetachedSubtree, EditedNodes, JournalMark, SceneState};
 pub use self::codec::{CodecError, FileFormat, READERS};
 pub use self::instance_table::{InstanceTable, SetGroup, SetGroups, default_value};

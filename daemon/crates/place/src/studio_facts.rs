@@ -89,11 +89,7 @@ impl Scene {
     /// The contents are not available or not known yet, or the place is a file.
     pub fn asset_contents(&self, asset: u64) -> Result<AssetContents, Refusal> {
         let Some(facts) = self.facts() else {
-            return refuse!(
-                "Only Roblox Studio can load an asset, and this place is a file. Open the place in \
-                 Studio with Vector's plugin and ask for it there, or insert the asset in Studio by \
-                 hand and save the file."
-            );
+            return refuse!("This place is not open in Studio.");
         };
         match facts.assets.get(&asset) {
             Some(Ok(holds)) => Ok(holds.clone()),

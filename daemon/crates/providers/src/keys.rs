@@ -179,10 +179,26 @@ impl<'a> KeyStore<'a> {
                 (Credential::Key(key), CredentialSource::Variable(own))
             }));
         }
-        let name = &service.name;
-        let variable = &service.key_variables[0];
+        let key = self.key_from_keychain(&service.name, &service.key_variables[0])?;
+        Ok((Credential::Key(key), CredentialSource::Keychain))
+    }
+
+    /// Finds a key that is not one of a provider, by its variable and its name in the keychain. The
+    /// error is a sentence about what is missing and where to set it.
+    pub fn find_key(
+        &self,
+        name: &str,
+        variable: &str,
+    ) -> Result<(SecretKey, CredentialSource), String> {
+        if let Some(key) = self.key_from_variable(variable)? {
+            return Ok((key, CredentialSource::Variable(variable.to_owned())));
+        }
+        Ok((self.key_from_keychain(name, variable)?, CredentialSource::Keychain))
+    }
+
+    fn key_from_keychain(&self, name: &str, variable: &str) -> Result<SecretKey, String> {
         match self.keychain.get(name) {
-            Ok(Some(key)) => Ok((Credential::Key(key), CredentialSource::Keychain)),
+            Ok(Some(key)) => Ok(key),
             Ok(None) => Err(self.missing_key_hint(name, variable, true)),
             Err(_) if !self.keychain.is_available() => {
                 Err(self.missing_key_hint(name, variable, false))

@@ -149,6 +149,7 @@ fn edit(before: &str, after: &str) -> Proposal {
     proposal.preview.scripts = vec![ScriptDiff {
         command: 0,
         path: path.parse().unwrap(),
+        left_out: false,
         added: counts.added,
         removed: counts.removed,
         hunks: vector_text_edit::diff_hunks(before, after, 1),

@@ -165,6 +165,7 @@ mod tests {
         let script = |n: usize| ScriptDiff {
             command: 0,
             path: format!("game.Workspace.S{n}").parse().unwrap(),
+            left_out: false,
             added: 500,
             removed: 0,
             hunks: vec![Hunk {

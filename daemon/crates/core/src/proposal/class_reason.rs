@@ -91,9 +91,9 @@ impl ChangeTally {
                     own.insert(id.clone());
                     tally.created += *count as usize;
                 }
-                Command::Insert { id, contents: holds, .. } => {
+                Command::Insert { id, contents, left_out, .. } => {
                     own.insert(id.clone());
-                    tally.created += holds.len();
+                    tally.created += contents.without(left_out).len();
                 }
                 Command::Delete { count, .. } => tally.deleted += *count as usize,
                 _ if is_own => {}
@@ -237,6 +237,7 @@ mod tests {
         let diff = |(added, removed)| ScriptDiff {
             command,
             path: "game.Workspace.It".parse().unwrap(),
+            left_out: false,
             added,
             removed,
             hunks: Vec::new(),

@@ -68,7 +68,9 @@ pub fn compare_versions<'a>(old: &'a Proposal, new: &'a Proposal) -> VersionDiff
         }
     }
     for (path, [before, after]) in scripts {
-        let hunks = |it: Option<&'a ScriptDiff>| it.map_or(&[][..], |it| &it.hunks);
+        let hunks = |it: Option<&'a ScriptDiff>| {
+            it.filter(|it| !it.left_out).map_or(&[][..], |it| &it.hunks)
+        };
         let bases =
             (before.and_then(|it| base_text(old, it)), after.and_then(|it| base_text(new, it)));
         let is_same = !matches!(bases, (Some(one), Some(other)) if one != other);
@@ -82,8 +84,8 @@ pub fn compare_versions<'a>(old: &'a Proposal, new: &'a Proposal) -> VersionDiff
             let lines = || hunks.iter().flat_map(|hunk| &hunk.lines);
             let added = lines().filter(|it| matches!(it, DiffLine::Added(_))).count() as u32;
             let removed = lines().filter(|it| matches!(it, DiffLine::Removed(_))).count() as u32;
-            let (command, path) = (shown.command, path.clone());
-            difference.scripts.push(ScriptDiff { command, path, added, removed, hunks });
+            let (command, path, left_out) = (shown.command, path.clone(), false);
+            difference.scripts.push(ScriptDiff { command, path, left_out, added, removed, hunks });
         }
     }
     difference.changes = changes.into_values().filter(|it| it.made[0] != it.made[1]).collect();

@@ -70,6 +70,7 @@ mod tests {
         let script = |hunks: &&[usize]| ScriptDiff {
             command: 3,
             path: "game.Workspace.Script".parse().unwrap(),
+            left_out: false,
             added: 5,
             removed: 6,
             hunks: hunks.iter().copied().map(hunk).collect(),

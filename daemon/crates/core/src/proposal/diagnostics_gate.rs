@@ -76,7 +76,8 @@ impl ProposalDraft<'_> {
         let hunks = vector_text_edit::diff_hunks(before, &after, CONTEXT);
         let vector_text_edit::LineCounts { added, removed } =
             vector_text_edit::line_counts(before, &after);
-        Ok(Some(ScriptDiff { command: text.command, path, added, removed, hunks }))
+        let (command, left_out) = (text.command, false);
+        Ok(Some(ScriptDiff { command, path, left_out, added, removed, hunks }))
     }
 
     /// Adds a warning for each suspicious finding in a script.

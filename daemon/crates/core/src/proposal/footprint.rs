@@ -168,7 +168,8 @@ impl Footprint {
                 self.read_order(&parent.path, *index);
                 self.written_structure.has_any_class = true;
             }
-            Command::Insert { parent, contents, .. } => {
+            Command::Insert { parent, contents, left_out, .. } => {
+                let contents = contents.without(left_out);
                 self.read_path(&parent.path);
                 let roots = contents.parents.iter().zip(&contents.names);
                 for (_, name) in roots.filter(|(above, _)| **above == 0) {

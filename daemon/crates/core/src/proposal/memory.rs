@@ -75,6 +75,6 @@ impl ProposalDraft<'_> {
         let vector_text_edit::LineCounts { added, removed } =
             vector_text_edit::line_counts(&before, after);
         let path = self.scene.path(self.scene.root());
-        Some(ScriptDiff { command, path, added, removed, hunks })
+        Some(ScriptDiff { command, path, left_out: false, added, removed, hunks })
     }
 }

@@ -54,6 +54,7 @@ pub use self::compare::{ChangeMade, DifferentChange, VersionDifference, compare_
 use self::conflict::text_conflict;
 pub use self::cut_preview::{CutPreview, cut_preview};
 pub use self::footprint::Footprint;
+pub use self::insert::{draft_kept, keep_same_scripts};
 pub use self::inverse::{InverseCommands, UndoStep, build_inverse, target_fingerprint};
 pub use self::large_change::LARGE_CHANGE;
 pub use self::part::{
@@ -405,8 +406,8 @@ impl<'a> ProposalDraft<'a> {
             Command::Clone { id, .. } | Command::Restore { id, .. } => {
                 self.created_ids.insert(id.clone());
             }
-            Command::Insert { id, asset, contents: holds, .. } => {
-                self.note_insert(at, id, *asset, holds);
+            Command::Insert { id, asset, parent, contents, left_out, .. } => {
+                self.note_insert(at, id, *asset, &parent.path, contents, left_out);
             }
             _ => {}
         }

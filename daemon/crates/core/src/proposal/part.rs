@@ -249,7 +249,9 @@ pub(super) fn renumber_ids(
     let (id, count) = match &mut command {
         Command::Create { id, .. } => (id, 1),
         Command::Clone { id, count, .. } | Command::Restore { id, count, .. } => (id, *count),
-        Command::Insert { id, contents: holds, .. } => (id, holds.len() as u32),
+        Command::Insert { id, contents, left_out, .. } => {
+            (id, contents.without(left_out).len() as u32)
+        }
         _ => return command,
     };
     let old: Option<u32> = id.0.strip_prefix("new:").and_then(|k| k.parse().ok());
@@ -379,8 +381,9 @@ pub(super) fn map_targets(
             let parent = change(parent)?;
             Command::Restore { id, blob, parent, index, class, name, count }
         }
-        Command::Insert { id, asset, parent, contents: holds, expect } => {
-            Command::Insert { id, asset, parent: change(parent)?, contents: holds, expect }
+        Command::Insert { id, asset, parent, contents, left_out, blob, expect } => {
+            let parent = change(parent)?;
+            Command::Insert { id, asset, parent, contents, left_out, blob, expect }
         }
         Command::EditScript { target, edits, expect } => {
             Command::EditScript { target: change(target)?, edits, expect }

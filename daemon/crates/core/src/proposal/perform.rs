@@ -132,9 +132,10 @@ fn perform_inner(
             let node = scene.restore_subtree(subtree, parent, *index);
             Ok(PerformedCommand { node, backs: undo_creation(scene, node, keep) })
         }
-        Command::Insert { asset, parent, contents: holds, expect, .. } => {
+        Command::Insert { asset, parent, contents, left_out, blob, expect, .. } => {
             let parent = locate_target(scene, parent, expect.as_ref(), [])?;
-            insert_asset(scene, *asset, parent, holds, keep)
+            let asset = PlannedAsset { asset: *asset, contents, left_out, blob: blob.as_ref() };
+            insert_asset(planning, parent, &asset, blobs, keep)
         }
         Command::EditScript { target, edits, expect } => {
             let node = scene.locate(target)?;
@@ -149,37 +150,67 @@ fn undo_creation(scene: &Scene, node: Node, keep: bool) -> Vec<UndoStep> {
     keep.then(|| UndoStep::remove_created(scene, node)).into_iter().collect()
 }
 
-/// Inserts an asset root by root. Reverting removes the last root first.
+/// What a command inserts.
+struct PlannedAsset<'a> {
+    asset: u64,
+    contents: &'a AssetContents,
+    left_out: &'a [u32],
+    blob: Option<&'a Fingerprint>,
+}
+
+/// Inserts an asset as the last children of `parent`, root by root.
 fn insert_asset(
+    planning: &mut PlanningScene,
+    parent: Node,
+    planned: &PlannedAsset<'_>,
+    blobs: &BlobStore,
+    keep: bool,
+) -> Result<PerformedCommand, Refusal> {
+    let PlannedAsset { asset, contents, left_out, blob } = *planned;
+    let scene = planning.scene_mut();
+    if !contents.is_sound() {
+        return refuse!("The recorded contents of asset {asset} are damaged.");
+    }
+    let inserted = contents.without(left_out);
+    let roots: Vec<usize> = (0..inserted.len()).filter(|at| inserted.parents[*at] == 0).collect();
+    for at in &roots {
+        check_parent(scene, parent, inserted.class_of(*at))?;
+    }
+    // Reverting removes the last root first.
+    let (mut first, mut backs) = (None, Vec::new());
+    let after = |scene: &Scene, root| {
+        backs.extend(undo_creation(scene, root, keep));
+        first.get_or_insert(root);
+    };
+    match blob {
+        None => preview_asset(scene, asset, parent, &inserted, &roots, after)?,
+        Some(blob) => {
+            inserted.classes.iter().try_for_each(|class| check_rows(scene, class))?;
+            planning.insert_model(blob, blobs, contents, left_out, parent, after)?;
+        }
+    }
+    Ok(PerformedCommand { node: first.unwrap_or(parent), backs })
+}
+
+/// Inserts a preview of an asset that Studio will load, root by root. `roots` are the indices of the
+/// roots in `contents`. Calls `after` when each root is inserted.
+fn preview_asset(
     scene: &mut Scene,
     asset: u64,
     parent: Node,
-    holds: &AssetContents,
-    keep: bool,
-) -> Result<PerformedCommand, Refusal> {
+    contents: &AssetContents,
+    roots: &[usize],
+    mut after: impl FnMut(&Scene, Node),
+) -> Result<(), Refusal> {
     if !scene.is_open_in_studio() {
-        return refuse!(
-            "Asset {asset} cannot be inserted into a file: only Roblox Studio can load it."
-        );
+        return refuse!("Asset {asset} was to be loaded by Studio, and this place is a file.");
     }
-    if !holds.is_sound() {
-        return refuse!("The recorded contents of asset {asset} are damaged.");
+    let ends = roots.iter().skip(1).copied().chain([contents.len()]);
+    for (start, end) in roots.iter().zip(ends) {
+        let root = scene.insert_asset_preview(parent, contents, *start..end);
+        after(scene, root);
     }
-    let starts: Vec<usize> = (0..holds.len()).filter(|at| holds.parents[*at] == 0).collect();
-    for at in &starts {
-        check_parent(scene, parent, holds.class_of(*at))?;
-    }
-    let (mut first, mut backs) = (None, Vec::new());
-    for (nth, start) in starts.iter().enumerate() {
-        let end = starts.get(nth + 1).copied().unwrap_or(holds.len());
-        let root = scene.insert_asset_preview(parent, holds, *start..end);
-        backs.extend(undo_creation(scene, root, keep));
-        first.get_or_insert(root);
-    }
-    match first {
-        Some(node) => Ok(PerformedCommand { node, backs }),
-        None => refuse!("Asset {asset} is empty."),
-    }
+    Ok(())
 }
 
 /// Returns the target of a command if it matches the expected fingerprint.

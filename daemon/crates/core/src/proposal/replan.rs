@@ -366,6 +366,7 @@ mod tests {
         let script = ScriptDiff {
             command: 0,
             path: "game.Workspace.Script".parse().unwrap(),
+            left_out: false,
             added: 1,
             removed: 0,
             hunks: hunks.iter().enumerate().map(hunk).collect(),

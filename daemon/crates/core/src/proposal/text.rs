@@ -108,8 +108,9 @@ fn brief_value(value: Option<&Value>) -> String {
 }
 
 fn script_lines(script: &ScriptDiff, lines: &mut Vec<String>) {
+    let left_out = if script.left_out { " (left out unless the user keeps it)" } else { "" };
     lines.push(format!("--- {}", script.path));
-    lines.push(format!("+++ {}", script.path));
+    lines.push(format!("+++ {}{left_out}", script.path));
     for hunk in &script.hunks {
         hunk_lines(hunk, lines);
     }
@@ -157,6 +158,7 @@ mod tests {
         let script = ScriptDiff {
             command: 0,
             path: path("game.Workspace.Main"),
+            left_out: false,
             added: 2,
             removed: 1,
             hunks,
@@ -201,8 +203,14 @@ mod tests {
     #[test]
     fn missing_final_newline_is_marked_on_a_separate_line() {
         let hunks = vector_text_edit::diff_hunks("a\nb\n", "a\nb", 1);
-        let script =
-            ScriptDiff { command: 0, path: path("game.Main"), added: 1, removed: 1, hunks };
+        let script = ScriptDiff {
+            command: 0,
+            path: path("game.Main"),
+            left_out: false,
+            added: 1,
+            removed: 1,
+            hunks,
+        };
         let said = preview_text(&Preview { scripts: vec![script], ..Preview::default() });
         assert!(said.ends_with(" a\n-b\n+b\n\\ No newline at end of file\n"), "{said}");
     }

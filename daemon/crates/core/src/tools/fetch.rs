@@ -29,6 +29,8 @@ pub enum FetchRequest {
     PlayInStudio(Playtest),
     /// A game to play with a proposal and without it.
     Check(PlayRequest),
+    /// The file of an asset, by its number. The call is planned again with it.
+    Asset(u64),
     /// A rendered image of the place.
     Picture {
         of: InstancePath,
@@ -44,9 +46,11 @@ impl FetchRequest {
     pub fn runs_code(&self) -> bool {
         match self {
             Self::Run(_) | Self::Play(_) | Self::Specs(_) | Self::Check(_) => true,
-            Self::Page(_) | Self::Diagnostics(_) | Self::PlayInStudio(_) | Self::Picture { .. } => {
-                false
-            }
+            Self::Page(_)
+            | Self::Diagnostics(_)
+            | Self::PlayInStudio(_)
+            | Self::Asset(_)
+            | Self::Picture { .. } => false,
         }
     }
 
@@ -60,6 +64,7 @@ impl FetchRequest {
             | Self::Run(_)
             | Self::Play(_)
             | Self::Check(_)
+            | Self::Asset(_)
             | Self::Picture { .. } => None,
         }
     }

@@ -172,7 +172,7 @@ impl ToolSpec {
 
     /// Whether the tool works only in a place that is open in Studio.
     pub fn needs_studio(&self) -> bool {
-        matches!(self.run, ToolAction::Fetch(_)) || self.name == insert_asset::TOOL.name
+        matches!(self.run, ToolAction::Fetch(_))
     }
 
     /// Whether the tool runs code, whose changes become a proposal.
@@ -302,7 +302,9 @@ pub fn plan_call(
     let named = |refusal: Refusal| Refusal(format!("{name}: {}", refusal.0));
     // Check this first: resolving omitted arguments is pointless without Studio.
     if tool.needs_studio() && !scene.is_open_in_studio() {
-        return Err(named(in_studio_alone(tool)));
+        return Err(named(Refusal::new(
+            "This place is a file that is not open in Studio. list_children and read_script read it.",
+        )));
     }
     let (args, default_target) = implicit_target::fill_default(tool, args, scene).map_err(named)?;
     match tool.run {
@@ -342,19 +344,6 @@ pub fn plan_run(
     let planned =
         propose(call, scene, base, blobs, |draft| run_luau::draft_run(request, outcome, draft));
     planned.map_err(|refusal| Refusal(format!("{}: {refusal}", run_luau::TOOL.name)))
-}
-
-/// Returns the reason that a tool needing Studio cannot be called on a file.
-fn in_studio_alone(tool: &ToolSpec) -> Refusal {
-    Refusal(if tool.is_change() {
-        "Only Roblox Studio can load an asset, and this place is not open in Studio. Open it in \
-         Studio with Vector's plugin and call the tool there, or insert the asset in Studio by hand \
-         and save."
-            .to_owned()
-    } else {
-        "This place is a file that is not open in Studio. list_children and read_script read it."
-            .to_owned()
-    })
 }
 
 /// Drafts a call again after the user changed it.

@@ -15,7 +15,7 @@ use vector_place::{FileFormat, Node, Scene};
 
 use super::{Plan, plan_call};
 use crate::planning_scene::PlanningScene;
-use crate::proposal::BlobStore;
+use crate::proposal::{BlobStore, perform_command};
 
 const MAIN: &str = "local speed = 10\n\nlocal function run()\n\tprint(speed)\nend\n\nrun()\n";
 
@@ -362,9 +362,52 @@ fn same_call_gives_the_same_patch_id() {
 }
 
 #[test]
-fn asset_insertion_into_a_place_file_is_refused() {
-    let said = "Only Roblox Studio can load an asset";
-    refuse("insert_asset", json!({ "assetId": 5, "parentPath": "game.Workspace" }), said);
+fn asset_for_a_place_file_is_downloaded_and_pinned() {
+    let mut scene = place();
+    let args = || json!({ "assetId": 5, "parentPath": "game.Workspace.House" });
+    assert!(call(&mut scene, "insert_asset", args()).is_err());
+    assert_eq!((scene.take_missing_asset(), scene.take_missing_asset()), (Some(5), None));
+    scene.add_asset(5, Err("Asset 5 is private.".to_owned()));
+    let refused = call(&mut scene, "insert_asset", args()).unwrap_err();
+    assert_eq!(refused, "insert_asset: Asset 5 is private.");
+    let mut model = Scene::empty(FileFormat::Xml);
+    let root = model.root();
+    let tree = model.create(root, "Model", "Tree");
+    let trunk = model.create(tree, "Part", "Trunk");
+    let grow = model.create(trunk, "Script", "Grow");
+    model.set_source(grow, "print(1)\n".to_owned());
+    let to = model.target(trunk);
+    model.set_property(tree, "PrimaryPart", Some(&Value::Ref(Some(to)))).unwrap();
+    let bytes = model.encode().unwrap();
+    scene.add_asset(5, Ok(bytes.clone()));
+    let hash = Fingerprint::hash_bytes(&bytes);
+    let mark = scene.journal_mark();
+    let before = scene.scene_mut().encode().unwrap();
+    let Ok(Plan::Propose(proposal, answer)) = call(&mut scene, "insert_asset", args()) else {
+        panic!("it is not proposed")
+    };
+    assert_eq!((&answer["count"], &answer["leftOut"]), (&json!(2), &json!(1)));
+    assert!(
+        matches!(&proposal.commands[0], Command::Insert { blob: Some(blob), .. } if *blob == hash)
+    );
+    let tree = at(&scene, "game.Workspace.House.Tree");
+    let Some(Value::Ref(Some(to))) = scene.value(tree, "PrimaryPart") else { panic!() };
+    assert_eq!(to.path.to_string(), "game.Workspace.House.Tree.Trunk");
+    scene.rollback(mark);
+    assert_eq!(scene.scene_mut().encode().unwrap(), before);
+    // Elsewhere it is read from the ledger, and must be what was planned.
+    let command = proposal.commands[0].clone();
+    let mut other = place();
+    other.begin_scope(Seq(7));
+    let lost = perform_command(&mut other, &command, &BlobStore::new()).unwrap_err();
+    assert!(lost.0.contains("no longer in the ledger"), "{lost}");
+    let blobs = BlobStore::from([(hash, bytes)]);
+    let mut changed = command.clone();
+    let Command::Insert { contents, .. } = &mut changed else { panic!() };
+    contents.names[1] = "Stem".to_owned();
+    assert!(perform_command(&mut other, &changed, &blobs).unwrap_err().0.contains("damaged"));
+    perform_command(&mut other, &command, &blobs).unwrap();
+    assert_eq!(other.len(), scene.len() + 2);
 }
 
 #[test]

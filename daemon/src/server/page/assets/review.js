@@ -392,6 +392,15 @@ act("save-edits", (button) =>
     if (root && current === of.seq) follow(String(proposal));
   }),
 );
+act("keep-script", (button) =>
+  deciding(async () => {
+    if (!(await isWithoutDrafts(shownData(), "Keep"))) return;
+    const of = { ...article().querySelector(".decision [data-patch]").dataset };
+    const { proposal } = await decide(of, { say: "keep", scripts: [Number(button.dataset.script)] });
+    toast("The script is kept in a new version", "good", "Read it, then decide on it.");
+    if (root && current === of.seq) follow(String(proposal));
+  }),
+);
 act("more-rows", async (button) => {
   const { command, from } = button.dataset;
   const rows = elements(await part("rows", { of: article().dataset.of, command, from }));

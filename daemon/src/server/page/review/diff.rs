@@ -67,7 +67,10 @@ fn text_change(
         section.script data-key={ "s" (at) } data-script=(at) data-path=(format::json_attribute(&script.path)) aria-label=(script_name(script)) {
             h3 {
                 (text_head(script))
-                @if !is_memory {
+                @if script.left_out && !pieces.is_empty() {
+                    button.plain type="button" data-act="keep-script" data-script=(at) { "Keep this script" }
+                }
+                @if !is_memory && !script.left_out {
                     button.plain type="button" data-act="whole-script" data-path=(script.path) { "Show whole script" }
                     (reveal_buttons(script, targets))
                 }
@@ -109,6 +112,7 @@ fn reveal_buttons(script: &ScriptDiff, targets: ScriptTargets) -> Markup {
 pub(super) fn text_head(script: &ScriptDiff) -> Markup {
     html! {
         span.path { (script_name(script)) } " "
+        @if script.left_out { span.dim { "left out" } " " }
         span.good { "+" (script.added) } " " span.bad { "−" (script.removed) }
     }
 }

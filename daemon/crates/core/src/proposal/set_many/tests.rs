@@ -115,7 +115,7 @@ fn apply(
     let inverse = build_inverse(scene.scene_mut(), backs).unwrap();
     let mut blobs = inverse.blobs;
     for table in inverse.commands.iter().filter_map(Command::table) {
-        blobs.insert(table.clone(), scene.take_table_bytes(table).unwrap());
+        blobs.insert(table.clone(), scene.take_blob(table).unwrap());
     }
     (bytes, inverse.commands, inverse.witnesses, blobs)
 }

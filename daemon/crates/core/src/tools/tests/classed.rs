@@ -238,9 +238,9 @@ fn studio_only_tool_says_so_despite_missing_arguments() {
     let mut project = Scene::empty(FileFormat::Binary);
     let game = project.root();
     project.create(game, "ServerScriptService", "ServerScriptService");
-    let refused = call(&mut project.into(), "insert_asset", json!({ "assetId": 123 })).unwrap_err();
-    assert!(refused.contains("Only Roblox Studio can load an asset"), "{refused}");
+    let refused = call(&mut project.into(), "reveal", json!({})).unwrap_err();
+    assert!(refused.contains("is a file that is not open in Studio"), "{refused}");
     let named: Vec<_> = crate::tools::TOOLS.iter().filter(|it| it.needs_studio()).collect();
-    assert_eq!(named.len(), 6, "{named:?}");
+    assert_eq!(named.len(), 5, "{named:?}");
     assert!(crate::tools::find_tool("capture_viewport").is_err());
 }

@@ -13,7 +13,7 @@ use super::super::{Plan, plan_call};
 use super::{at, base, call};
 use crate::planning_scene::PlanningScene;
 use crate::policy;
-use crate::proposal::{BlobStore, perform_command};
+use crate::proposal::{BlobStore, ProposalDraft, draft_kept, keep_same_scripts, perform_command};
 
 /// Workspace with a part Wall and a model House. Their properties are unknown.
 pub(super) fn place() -> PlanningScene {
@@ -54,6 +54,77 @@ fn insert(scene: &mut PlanningScene, args: Json) -> Result<(Proposal, Json), Str
     }
 }
 
+/// Drafts a proposal again with scripts that it leaves out.
+fn keep(
+    scene: &mut PlanningScene,
+    proposal: &Proposal,
+    scripts: &[u32],
+) -> Result<Proposal, String> {
+    scene.begin_scope(Seq(7));
+    let blobs = BlobStore::new();
+    let mut draft = ProposalDraft::new(scene, &blobs);
+    draft_kept(&mut draft, proposal, scripts).map_err(|refusal| refusal.0)?;
+    draft.finish(&base()).map_err(|refusal| refusal.0)
+}
+
+#[test]
+fn kept_script_is_inserted_with_the_scripts_that_it_is_in() {
+    let mut scene = place();
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let script = |at| AssetScript { at, text: "return {}\n".to_owned() };
+    // A script at the root, with a module that holds a part and another script.
+    let holds = AssetContents {
+        classes: texts(&["Script", "ModuleScript", "Part", "PackageLink"]),
+        class: vec![0, 1, 2, 0, 3, 2],
+        parents: vec![0, 1, 2, 2, 1, 0],
+        names: texts(&["Main", "Module", "Part", "Other", "Link", "Stone"]),
+        scripts: vec![script(1), script(2), script(4)],
+    };
+    scene.scene_mut().set_asset_contents(5, Ok(holds));
+    let mark = scene.journal_mark();
+    let (all_out, answer) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
+    assert_eq!((&answer["count"], &answer["leftOut"]), (&json!(1), &json!(4)));
+    let names = |proposal: &Proposal| {
+        let rows = proposal.preview.rows.iter().map(|row| row.path.name().to_owned());
+        rows.collect::<Vec<_>>()
+    };
+    assert_eq!(names(&all_out), ["Stone"]);
+    let said: Vec<&str> = all_out.warnings.iter().map(|it| it.text.as_str()).collect();
+    let main = "game.Workspace.Main";
+    assert_eq!(
+        said,
+        [
+            format!(
+                "It leaves out 3 scripts of asset 5: {main}, {main}.Module, {main}.Module.Other."
+            ),
+            format!(
+                "Asset 5 would be replaced by the newest version of its package, whatever it \
+                 contains then. Its links are left out: {main}.Link."
+            ),
+            format!("Below scripts that are left out: {main}.Module.Part."),
+        ]
+    );
+    scene.rollback(mark);
+    let kept = keep(&mut scene, &all_out, &[1]).unwrap();
+    assert_eq!(names(&kept), ["Main", "Module", "Part", "Stone"]);
+    let left: Vec<bool> = kept.preview.scripts.iter().map(|it| it.left_out).collect();
+    assert_eq!(left, [false, false, true]);
+    assert_eq!(scene.len(), 3 + 4);
+    scene.rollback(mark);
+    assert!(keep(&mut scene, &kept, &[0]).unwrap_err().contains("is not left out"));
+    assert!(keep(&mut scene, &kept, &[3]).unwrap_err().contains("does not have a script 3"));
+    // The same asset is inserted again with the same scripts; a changed one without any.
+    let mut again = all_out.clone();
+    keep_same_scripts(&kept, &mut again);
+    assert_eq!(again.commands, kept.commands);
+    let mut changed = all_out.clone();
+    let Command::Insert { contents, .. } = &mut changed.commands[0] else { panic!() };
+    contents.scripts[2].text = "return 1\n".to_owned();
+    let before = changed.clone();
+    keep_same_scripts(&kept, &mut changed);
+    assert_eq!(changed, before);
+}
+
 #[test]
 fn asset_is_requested_then_previewed_with_its_scripts() {
     let mut scene = place();
@@ -64,26 +135,26 @@ fn asset_is_requested_then_previewed_with_its_scripts() {
     let (proposal, answer) = insert(&mut scene, args).unwrap();
     assert!(scene.take_missing().is_empty(), "an asset's properties are not asked for");
     assert_eq!(answer["paths"], json!(["game.Workspace.House.Tree", "game.Workspace.House.Leaf"]));
-    assert_eq!((&answer["count"], &answer["scripts"]), (&json!(4), &json!(1)));
+    assert_eq!((&answer["count"], &answer["leftOut"]), (&json!(3), &json!(1)));
     assert_eq!(proposal.class, Class::Additive);
     let rows: Vec<_> =
         proposal.preview.rows.iter().map(|row| (row.path.name(), row.change.clone())).collect();
     let root = |count| Change::Inserted { asset: 5, count };
     let below = || Change::Created { props: Vec::new() };
-    let expected = [("Tree", root(3)), ("Grow", below()), ("Trunk", below()), ("Leaf", root(1))];
+    let expected = [("Tree", root(2)), ("Trunk", below()), ("Leaf", root(1))];
     assert_eq!(rows, expected);
     let script = &proposal.preview.scripts[0];
     assert_eq!(script.path.to_string(), "game.Workspace.House.Tree.Grow");
     assert_eq!((script.added, script.removed, script.hunks.len()), (2, 0, 1));
     let kinds: Vec<_> = proposal.warnings.iter().map(|warning| warning.kind).collect();
-    assert_eq!(kinds, [WarningKind::Scripts, WarningKind::Security, WarningKind::Security]);
-    assert!(crate::policy::needs_second_confirmation(&proposal));
+    assert_eq!(kinds, [WarningKind::Scripts; 3]);
+    assert!(script.left_out && !crate::policy::needs_second_confirmation(&proposal));
     // The asset is part of the scene on trial, so the next call can change it.
     let rename = json!({ "path": "game.Workspace.House.Tree.Trunk", "newName": "Stem" });
     let next =
         plan_call(Seq(9), "rename_instance", &rename, &mut scene, &base(), &BlobStore::new(), None);
     let Ok(Plan::Propose(next, _)) = next else { panic!("{next:?}") };
-    assert_eq!(next.commands[0].target().id.0, "new:7.2");
+    assert_eq!(next.commands[0].target().id.0, "new:7.1");
     assert!(scene.take_missing().is_empty());
 }
 
@@ -121,7 +192,7 @@ fn revert_deletes_asset_roots_last_first() {
     let gone: Vec<_> = back.iter().map(Command::target).collect();
     assert_eq!(gone[0].path.to_string(), "game.Workspace.Tree[2]");
     assert_eq!(gone[1].path.to_string(), "game.Workspace.Tree");
-    assert_eq!((gone[0].id.0.as_str(), gone[1].id.0.as_str()), ("new:7.3", "new:7.0"));
+    assert_eq!((gone[0].id.0.as_str(), gone[1].id.0.as_str()), ("new:7.2", "new:7.0"));
     for command in &back {
         perform_command(&mut scene, command, &BlobStore::new()).unwrap();
     }
@@ -287,7 +358,12 @@ fn suspicious_asset_content_is_never_auto_approved() {
         let mut holds = asset();
         holds.scripts[0].text = text.to_owned();
         scene.scene_mut().set_asset_contents(5, Ok(holds));
+        let mark = scene.journal_mark();
         let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
+        let said_of = |it: &Proposal| it.warnings.iter().any(|it| it.text.contains(said));
+        assert!(said_of(&proposal) && !policy::needs_second_confirmation(&proposal), "{text}");
+        scene.rollback(mark);
+        let proposal = keep(&mut scene, &proposal, &[0]).unwrap();
         let warning = proposal.warnings.iter().find(|it| it.kind == WarningKind::Security);
         let warning = warning.unwrap_or_else(|| panic!("{text}"));
         assert!(warning.text.starts_with("game.Workspace.Tree.Grow: Line 1 "), "{warning:?}");

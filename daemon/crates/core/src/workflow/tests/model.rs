@@ -158,6 +158,7 @@ fn rewrite(path: &str, before: &str, after: &str) -> Plan {
         proposal.preview.scripts = vec![scene_schemas::proposal::ScriptDiff {
             command: 0,
             path: path.parse().unwrap(),
+            left_out: false,
             added: 0,
             removed: 0,
             hunks: vector_text_edit::diff_hunks(before, after, 3),

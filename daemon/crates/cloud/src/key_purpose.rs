@@ -1,0 +1,40 @@
+//! What keys of Roblox's cloud are for.
+
+/// What a key is for. Each purpose has its own, so that a key has no more scopes than it needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyPurpose {
+    /// Downloading the files of assets.
+    Assets,
+}
+
+impl KeyPurpose {
+    pub const ALL: [Self; 1] = [Self::Assets];
+
+    /// Returns the name of the key in the keychain.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Assets => "roblox-assets",
+        }
+    }
+
+    /// Returns the environment variable that holds the key.
+    pub fn variable(self) -> &'static str {
+        match self {
+            Self::Assets => "ROBLOX_ASSETS_API_KEY",
+        }
+    }
+
+    /// Returns the scopes of Open Cloud that the key needs.
+    pub fn scopes(self) -> &'static [&'static str] {
+        match self {
+            Self::Assets => &["legacy-asset:manage"],
+        }
+    }
+
+    /// Describes what Vector does with the key.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Assets => "insert assets into files",
+        }
+    }
+}

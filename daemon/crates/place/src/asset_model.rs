@@ -1,0 +1,132 @@
+//! Assets as they are downloaded: model files, what is in them, and their insertion into a file.
+
+use rbx_dom_weak::ustr;
+use rbx_types::Variant;
+use scene_schemas::command::{AssetContents, AssetScript};
+use scene_schemas::refusal::{Refusal, refuse};
+
+use super::change::UNIQUE;
+use super::tree::ROOT;
+use super::{Node, Scene, reflection};
+
+/// The beginnings of files that assets other than models consist of.
+const OTHER_FILES: [(&[u8], &str); 9] = [
+    (b"\x89PNG", "an image"),
+    (b"\xff\xd8\xff", "an image"),
+    (b"BM", "an image"),
+    (b"OggS", "a sound"),
+    (b"ID3", "a sound"),
+    (b"RIFF", "a sound"),
+    (b"fLaC", "a sound"),
+    (b"version ", "a mesh"),
+    (b"{", "data in JSON"),
+];
+
+/// An asset as a model file.
+#[derive(Debug)]
+pub struct AssetModel {
+    scene: Scene,
+    /// The instances, depth first, as in `contents`.
+    nodes: Vec<u32>,
+    contents: AssetContents,
+}
+
+impl AssetModel {
+    /// Reads an asset as it was downloaded.
+    ///
+    /// # Errors
+    /// It is not a model, or contains what cannot be shown or inserted. The sentence begins in the
+    /// middle: it follows the name of the asset.
+    pub fn read(bytes: &[u8]) -> Result<Self, Refusal> {
+        let is_other = |(start, _): &&(&[u8], &str)| bytes.starts_with(start);
+        if let Some((_, what)) = OTHER_FILES.iter().find(is_other) {
+            return refuse!(
+                "is {what} and not a model. Create an instance that uses it, with its address \
+                 rbxassetid:// and the number."
+            );
+        }
+        let scene = Scene::decode(bytes)
+            .map_err(|error| Refusal(format!("cannot be read as a model: {error}.")))?;
+        if scene.is_place() {
+            return refuse!("is a place and not a model. Open it by itself.");
+        }
+        let nodes: Vec<u32> =
+            scene.tree.children(ROOT).flat_map(|root| scene.tree.subtree(root)).collect();
+        let contents = scene.list_contents(&nodes)?;
+        Ok(Self { scene, nodes, contents })
+    }
+
+    pub fn contents(&self) -> &AssetContents {
+        &self.contents
+    }
+}
+
+impl Scene {
+    /// Lists the instances of a model, given depth first.
+    fn list_contents(&self, nodes: &[u32]) -> Result<AssetContents, Refusal> {
+        let mut contents = AssetContents::default();
+        let mut numbers = vec![0; self.tree.len() as usize];
+        let mut classes = std::collections::HashMap::new();
+        for (number, node) in (1..).zip(nodes) {
+            numbers[*node as usize] = number;
+            let class = self.tree.class_name(*node);
+            if self.tree.parent(*node) == Some(ROOT) && reflection::is_service(class) {
+                return refuse!("contains the service {class}, so it is not a model.");
+            }
+            let count = contents.classes.len() as u32;
+            let at = *classes.entry(class.to_owned()).or_insert(count);
+            if at == count {
+                contents.classes.push(class.to_owned());
+            }
+            contents.class.push(at);
+            let above = self.tree.parent(*node);
+            contents.parents.push(above.map_or(0, |above| numbers[above as usize]));
+            contents.names.push(self.tree.name_text(*node).to_owned());
+            if !self.is_script(Node(*node)) {
+                continue;
+            }
+            let text = match self.variant_of(*node, ustr("Source")).as_deref() {
+                None => String::new(),
+                Some(Variant::String(text)) => text.clone(),
+                Some(_) => {
+                    let name = self.tree.name_text(*node);
+                    return refuse!(
+                        "contains the script {name}, whose text is not UTF-8 and cannot be shown."
+                    );
+                }
+            };
+            contents.scripts.push(AssetScript { at: number, text });
+        }
+        Ok(contents)
+    }
+
+    /// Inserts a model as the last children of `parent`, without the instances that are left out, by
+    /// their numbers in its contents. Calls `after` when each root is inserted. References out of what
+    /// is inserted become empty.
+    pub fn insert_model(
+        &mut self,
+        model: &AssetModel,
+        left_out: &[u32],
+        parent: Node,
+        mut after: impl FnMut(&Self, Node),
+    ) {
+        let kept = model.contents.kept_instances(left_out);
+        let inserted = model.nodes.iter().zip(kept).filter(|(_, is_kept)| *is_kept);
+        let inserted: Vec<u32> = inserted.map(|(node, _)| *node).collect();
+        let first = self.copy_nodes(&model.scene, &inserted);
+        let is_root = |(node, _): &(&u32, u32)| model.scene.tree.parent(**node) == Some(ROOT);
+        let roots: Vec<u32> =
+            inserted.iter().zip(first..).filter(is_root).map(|(_, copy)| copy).collect();
+        for copy in first..self.tree.len() {
+            // The engine gives them new ones.
+            for property in UNIQUE {
+                self.set_unjournaled(copy, ustr(property), None);
+            }
+        }
+        for root in roots {
+            self.tree.link(root, parent.0, None);
+            self.attach_subtree(root);
+            after(self, Node(root));
+        }
+    }
+}

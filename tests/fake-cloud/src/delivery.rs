@@ -1,0 +1,82 @@
+//! Asset delivery: `asset-delivery-api/v1/assetId/{id}`, and the servers that have the files.
+
+use std::io::Write as _;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, Response, StatusCode};
+use axum::routing::get;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::json;
+
+use super::{FakeCloud, SharedState, json_answer, lock_state};
+
+/// The key that the server accepts.
+pub const API_KEY: &str = "fake-cloud-key-of-nobody-0123456789";
+
+/// A server of files.
+const FILE_HOST: &str = "c0.rbxcdn.com";
+
+impl FakeCloud {
+    /// Has a file for an asset.
+    pub fn deliver(&self, asset: u64, file: Vec<u8>) {
+        lock_state(&self.state).files.insert(asset, file);
+    }
+}
+
+pub(super) fn routes() -> Router<SharedState> {
+    Router::new()
+        .route("/apis.roblox.com/asset-delivery-api/v1/assetId/{id}", get(locate_file))
+        .route(&format!("/{FILE_HOST}/{{id}}"), get(send_file))
+}
+
+fn refuse(status: StatusCode, message: &str) -> Response<Body> {
+    json_answer(status, &json!({ "errors": [{ "code": 0, "message": message }] }))
+}
+
+async fn locate_file(
+    State(state): State<SharedState>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response<Body> {
+    match headers.get("x-api-key").map(|key| key.to_str()) {
+        None => {
+            return refuse(StatusCode::UNAUTHORIZED, "Authentication required to access Asset.");
+        }
+        Some(Ok(API_KEY)) => {}
+        Some(_) => return refuse(StatusCode::UNAUTHORIZED, "Invalid API Key"),
+    }
+    let Ok(asset) = id.parse::<u64>() else {
+        return refuse(StatusCode::BAD_REQUEST, "The asset ID is not valid.");
+    };
+    if !lock_state(&state).files.contains_key(&asset) {
+        return refuse(StatusCode::NOT_FOUND, "Request asset was not found");
+    }
+    let location = format!("https://{FILE_HOST}/{asset}?encoding=gzip");
+    let body = json!({
+        "location": location, "requestId": "0", "isArchived": false, "assetTypeId": 10,
+        "isRecordable": true,
+    });
+    json_answer(StatusCode::OK, &body)
+}
+
+/// Sends a file, compressed. These servers are not Roblox's own, so a key must not reach them.
+async fn send_file(
+    State(state): State<SharedState>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response<Body> {
+    if super::has_key(&headers) {
+        return refuse(StatusCode::BAD_REQUEST, "a key was sent to a server of files");
+    }
+    let file = id.parse().ok().and_then(|asset: u64| lock_state(&state).files.get(&asset).cloned());
+    let Some(file) = file else {
+        return refuse(StatusCode::NOT_FOUND, "there is no such file");
+    };
+    let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
+    let body = compressed.write_all(&file).and_then(|()| compressed.finish()).unwrap_or_default();
+    let response = Response::builder().header("content-type", "binary/octet-stream");
+    response.header("content-encoding", "gzip").body(Body::from(body)).unwrap_or_default()
+}
