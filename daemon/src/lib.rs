@@ -1,5 +1,6 @@
 //! The library of the Vector daemon. The binary `vector` is its command line.
 
+mod asset_store;
 pub mod cli;
 pub mod config;
 pub mod daemon;

@@ -67,14 +67,16 @@ fn key_is_stored_used_and_removed() {
     let (before, after) = said.split_once("After:").unwrap();
     for part in [
         "Stored the key of openai in the keychain.",
-        "openai       in the keychain",
+        "openai         in the keychain",
         "openai  usable: the keychain",
         "the key of openai in the keychain",
         "Removed the key of openai.",
     ] {
         assert!(before.contains(part), "{part}: {said}");
     }
-    assert!(after.contains("openai       no key: `vector key set openai`, or set OPENAI_API_KEY"));
+    assert!(
+        after.contains("openai         no key: `vector key set openai`, or set OPENAI_API_KEY")
+    );
     assert!(!said.contains(KEY), "{said}");
 }
 
@@ -91,7 +93,7 @@ fn keyring_that_is_busy_is_waited_for() {
     );
     let Some(said) = in_session(&home, true, &script) else { return };
     assert!(said.contains("Stored the key of openai in the keychain."), "{said}");
-    assert!(said.contains("openai       in the keychain"), "{said}");
+    assert!(said.contains("openai         in the keychain"), "{said}");
 }
 
 #[test]
@@ -99,7 +101,7 @@ fn session_without_a_keyring_has_no_keychain() {
     let home = Home::new();
     let script = format!("$V key list; echo {KEY} | $V key set openai; echo \"code $?\"");
     let Some(said) = in_session(&home, false, &script) else { return };
-    assert!(said.contains("openai       no key: set OPENAI_API_KEY\n"), "{said}");
+    assert!(said.contains("openai         no key: set OPENAI_API_KEY\n"), "{said}");
     assert!(said.contains("code 1"), "{said}");
     assert!(said.contains("there is no keychain: no Secret Service"), "{said}");
     assert!(said.contains("Set OPENAI_API_KEY in the environment instead"), "{said}");

@@ -70,7 +70,7 @@ impl Bench {
         let log = self.home.run(&["log", "--json"], "").stdout;
         let mut records = log.lines().map(|line| serde_json::from_str::<Record>(line).unwrap());
         let is_proposal = |record: &Record| matches!(record.entry, Entry::Proposed { .. });
-        let last = records.filter(is_proposal).next_back().unwrap().seq.to_string();
+        let last = records.rfind(is_proposal).unwrap().seq.to_string();
         self.home.run(&["revert", &last, "--yes"], "")
     }
 
@@ -256,4 +256,41 @@ fn kept_script_stays_kept_when_the_call_is_planned_again() {
     let spread = dom.descendants().find(|it| it.name == "Spread").unwrap();
     assert_eq!(spread.properties[&"Source".into()], Variant::String(BACKDOOR.to_owned()));
     assert_eq!(spread.children().len(), 1, "the module is below it");
+}
+
+#[test]
+fn key_is_in_no_log_ledger_or_answer() {
+    let bench = Bench::new(Format::Rbxl);
+    let (daemon, human, opened) = daemon(&bench);
+    let ledger = bench.home.path().join("vector");
+    let mut agent = Agent::new(&daemon, &ledger, "test");
+    let args = |asset: u64| json!({ "assetId": asset, "session": opened["session"] });
+    // A service that repeats the key in its message.
+    let echo = format!("the key {API_KEY} is not allowed");
+    bench.cloud.fail_next(Fault::status(403, &echo));
+    let refused = agent.call("insert_asset", &args(TREE)).to_string();
+    assert!(refused.contains("the key *** is not allowed"), "{refused}");
+    let card = agent.propose("insert_asset", &args(TREE));
+    let shown = human.shown(card).to_string();
+    assert!(!refused.contains(API_KEY) && !shown.contains(API_KEY));
+    let arguments = fs::read(format!("/proc/{}/cmdline", daemon.process())).unwrap_or_default();
+    assert!(!String::from_utf8_lossy(&arguments).contains(API_KEY));
+    human.decide(card, &json!({ "say": "approve" })).ok();
+    drop(daemon);
+    let mut folders = vec![bench.home.path().to_owned()];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            files += 1;
+            let bytes = fs::read(&path).unwrap();
+            let held = bytes.windows(API_KEY.len()).any(|some| some == API_KEY.as_bytes());
+            assert!(!held, "the key is in {}", path.display());
+        }
+    }
+    assert!(files > 3, "{files}");
 }

@@ -1,8 +1,12 @@
 //! `vector assets search`: results, pages, and what becomes of each error.
 
-use fake_cloud::{FakeCloud, Fault, StoreAsset};
-use serde_json::Value as Json;
+use fake_cloud::{API_KEY, FakeCloud, Fault, StoreAsset};
+use serde_json::{Value as Json, json};
+use vector_tests::agent::Agent;
 use vector_tests::binary::{self, Home, Output};
+use vector_tests::daemon::Daemon;
+use vector_tests::human::Human;
+use vector_tests::places::{self, Format};
 
 /// Searches the store of a server.
 fn search(cloud: &FakeCloud, args: &[&str]) -> Output {
@@ -112,4 +116,44 @@ fn texts_of_the_store_cannot_change_the_terminal() {
     let json = search(&cloud, &["tree", "--json"]);
     let page: Json = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(page["assets"][0]["name"], evil);
+}
+
+#[test]
+fn agent_searches_and_inserts_what_it_found() {
+    let home = Home::new();
+    let place = home.path().join("place.rbxl");
+    std::fs::write(&place, places::sample(Format::Rbxl)).unwrap();
+    let oak = StoreAsset { scripts: 2, ..StoreAsset::model(77, "Oak tree") };
+    let more = (78..100).map(|id| StoreAsset::model(id, &format!("Oak {id}")));
+    let cloud = FakeCloud::start(std::iter::once(oak).chain(more).collect());
+    let model = places::sample(Format::Rbxm);
+    cloud.deliver(77, model);
+    let ledger = home.path().join("vector");
+    let mut command = std::process::Command::new(binary::vector());
+    command
+        .args(["serve", "--port", "0"])
+        .env("VECTOR_ROBLOX_CLOUD_URL", cloud.url())
+        .env("ROBLOX_ASSETS_API_KEY", API_KEY);
+    let daemon = Daemon::run(command, &ledger);
+    let human = Human::of(&daemon, &ledger);
+    let opened = human.open(&place).ok();
+    let session = &opened["session"];
+    let mut agent = Agent::new(&daemon, &ledger, "test");
+    let found = agent.call("search_assets", &json!({ "query": "oak", "session": session }));
+    let answer = &found["outcome"]["answer"];
+    let expected = json!({
+        "assetId": 77, "name": "Oak tree", "verified": true, "creator": "Roblox",
+        "votes": [9, 1], "triangles": 900, "scripts": 2,
+    });
+    assert_eq!((&answer["assets"][0], &answer["total"]), (&expected, &json!(23)), "{found}");
+    let next = json!({ "query": "oak", "page": answer["nextPage"], "session": session });
+    let next = agent.call("search_assets", &next);
+    assert_eq!(next["outcome"]["answer"]["assets"][0]["assetId"], 97, "{next}");
+    let insert = json!({ "assetId": 77, "parentPath": "game.Workspace", "session": session });
+    let card = agent.propose("insert_asset", &insert);
+    human.approve(card).ok();
+    assert!(places::decode(&std::fs::read(&place).unwrap()).descendants().count() > 20);
+    cloud.fail_next(Fault::too_many(90));
+    let refused = agent.call("search_assets", &json!({ "query": "oak", "session": session }));
+    assert!(refused.to_string().contains("Try again in 90 s"), "{refused}");
 }

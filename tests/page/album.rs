@@ -12,12 +12,16 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::process::Command;
 
+use fake_cloud::{FakeCloud, StoreAsset};
+use rbx_dom_weak::{InstanceBuilder, WeakDom};
+use rbx_types::{CFrame, Matrix3, Vector3};
 use scene_schemas::Fingerprint;
 use vector_tests::browser::{axe, key};
 use vector_tests::requirement::has_git;
 use vector_tests::{forked, printed, vectors};
 
 use super::model::{calls, choose, lead_to, says};
+use super::store::{cloud_variables, search};
 use super::*;
 use crate::models::server::{End, Reply, Server};
 
@@ -302,7 +306,24 @@ const STATES: &[(&str, Reach)] = &[
         tour.browser.click("main [data-act=script]");
         tour.browser.until("document.querySelector('.past .lines')");
     }),
+    ("store", |tour| {
+        tour.browser.click(".tabs [data-page=store]");
+        search(&tour.browser, "tree");
+        let expected = "document.querySelectorAll('.asset [data-state=there]').length === 5
+            && document.querySelectorAll('.asset [data-state=missing]').length === 1";
+        tour.browser.expect("404 (Not Found)");
+        tour.browser.until(expected);
+    }),
+    ("proposal-asset", |tour| {
+        tour.browser.click(".asset [data-act=insert-asset]");
+        let card = tour.bench.human.card();
+        tour.go(&format!("proposals/{card}"));
+        tour.browser.until_shown("#one h1", "Insert asset 1001");
+    }),
     ("usage", |tour| {
+        let card = tour.browser.is("document.querySelector('#one .proposal').dataset.of");
+        let reject = json!({ "say": "reject" });
+        tour.bench.human.decide(card.as_str().unwrap().parse().unwrap(), &reject).ok();
         tour.browser.click(".tabs [data-page=usage]");
         tour.browser.until_shown("main", "lmstudio/first");
     }),
@@ -452,9 +473,62 @@ fn replies() -> Vec<Reply> {
     ]
 }
 
+/// A cloud with trees, one of which Roblox does not show.
+fn stocked_cloud() -> FakeCloud {
+    let tree = |n: u64, name: &str| StoreAsset::model(1_000 + n, name);
+    let cloud = FakeCloud::start(vec![
+        StoreAsset { scripts: 2, ..tree(1, "Oak tree, with leaves that fall") },
+        StoreAsset { votes: (48_213, 1_904), triangles: 18_240, ..tree(2, "Pine tree") },
+        StoreAsset { price_cents: 499, ..tree(3, "Cherry tree") },
+        tree(4, "Palm tree"),
+        tree(5, "A tree with a name so long that it is cut after the second line of its own card"),
+        tree(6, "Bare tree"),
+    ]);
+    for (n, color) in
+        (1..=5).zip([[63, 125, 62], [36, 86, 74], [214, 130, 160], [90, 160, 70], [120, 120, 60]])
+    {
+        cloud.show(1_000 + n, plain_picture(color));
+    }
+    cloud.set_thumbnail_state(1_006, "Blocked");
+    let leaves =
+        "while task.wait(1) do\n\tscript.Parent.Leaves.Transparency = math.random()\nend\n";
+    let part = |name: &str, size: [f32; 3], y: f32| {
+        let [x, height, z] = size;
+        InstanceBuilder::new("Part")
+            .with_name(name)
+            .with_property("Size", Vector3::new(x, height, z))
+            .with_property("CFrame", CFrame::new(Vector3::new(0.0, y, 0.0), Matrix3::identity()))
+    };
+    let script = |name: &str, text: &str| {
+        InstanceBuilder::new("Script").with_name(name).with_property("Source", text)
+    };
+    let model = InstanceBuilder::new("Model").with_name("Oak").with_children([
+        part("Trunk", [2.0, 10.0, 2.0], 5.0),
+        part("Leaves", [9.0, 6.0, 9.0], 12.0),
+        script("Fall", leaves),
+        script("Update", "require(123456789)(getfenv())\n"),
+    ]);
+    let workspace = InstanceBuilder::new("Workspace").with_child(model);
+    let game = WeakDom::new(InstanceBuilder::new("DataModel").with_child(workspace));
+    cloud.deliver(1_001, places::encode(&game, Format::Rbxm));
+    cloud
+}
+
+/// A picture of one color.
+fn plain_picture([red, green, blue]: [u8; 3]) -> Vec<u8> {
+    let mut picture = Vec::new();
+    let mut encoder = png::Encoder::new(&mut picture, 150, 150);
+    encoder.set_color(png::ColorType::Rgb);
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(&[red, green, blue].repeat(150 * 150)).unwrap();
+    writer.finish().unwrap();
+    picture
+}
+
 /// A walk through the page.
 struct Tour<'s> {
     server: Server,
+    _cloud: FakeCloud,
     bench: Bench,
     /// The port of the daemon before it was stopped.
     port: u16,
@@ -483,7 +557,12 @@ impl<'s> Tour<'s> {
         lead_to(&server, &mut bench);
         bench.kill();
         // Without its place: the tour opens it on the page.
-        bench.daemon = Some(Daemon::start(binary::vector(), &ledger(&bench.home)));
+        let cloud = stocked_cloud();
+        let mut command = Command::new(binary::vector());
+        command.args(["serve", "--port", "0"]);
+        bench.variables = cloud_variables(&cloud).to_vec();
+        command.envs(cloud_variables(&cloud));
+        bench.daemon = Some(Daemon::run(command, &ledger(&bench.home)));
         bench.human = Human::of(bench.daemon(), &ledger(&bench.home));
         let browser = stage.browser();
         browser.expect("401 (Unauthorized)");
@@ -491,6 +570,7 @@ impl<'s> Tour<'s> {
         let project = Project::new(&bench.home);
         Self {
             server,
+            _cloud: cloud,
             bench,
             port: 0,
             project,

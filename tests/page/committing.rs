@@ -47,7 +47,8 @@ fn running_deploy_is_shown_after_failed_requests_and_reload() {
     let daemon = Daemon::run(command, &ledger(&home));
     let human = Human::of(&daemon, &ledger(&home));
     let file = project.folder.join("src/One.luau");
-    let mut bench = Bench { home, daemon: Some(daemon), human, file, calls: 0 };
+    let mut bench =
+        Bench { home, daemon: Some(daemon), human, file, calls: 0, variables: Vec::new() };
     let opened = bench.human.call("POST", "/api/open", &json!({ "project": project.folder })).ok();
     bench.human.ask(&opened, "replace \"1\" with \"5\" in game.ServerStorage.One");
     let card = bench.human.card();

@@ -26,6 +26,7 @@ mod now;
 mod permission;
 mod phone;
 mod rules;
+mod store;
 #[cfg(unix)]
 mod streamed;
 mod together;
@@ -56,6 +57,8 @@ struct Bench {
     file: PathBuf,
     /// The number of agent calls.
     calls: u32,
+    /// Variables of a daemon that is started again.
+    variables: Vec<(&'static str, String)>,
 }
 
 impl Bench {
@@ -80,7 +83,7 @@ impl Bench {
     fn at(home: Home, file: PathBuf) -> Self {
         let daemon = Daemon::of_place(binary::vector(), &ledger(&home), &file);
         let human = Human::of(&daemon, &ledger(&home));
-        Self { home, daemon: Some(daemon), human, file, calls: 0 }
+        Self { home, daemon: Some(daemon), human, file, calls: 0, variables: Vec::new() }
     }
 
     fn daemon(&self) -> &Daemon {
@@ -145,6 +148,7 @@ impl Bench {
     fn start_on(&mut self, port: u16) {
         let mut command = std::process::Command::new(binary::vector());
         command.args(["serve", "--port", &port.to_string(), "--place"]).arg(&self.file);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         let daemon = Daemon::run(command, &ledger(&self.home));
         self.human = Human::of(&daemon, &ledger(&self.home));
         self.daemon = Some(daemon);

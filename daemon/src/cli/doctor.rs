@@ -5,6 +5,7 @@
 
 mod assumptions;
 mod clients;
+mod cloud;
 mod daemon;
 mod finding;
 mod ledger;
@@ -27,7 +28,7 @@ use super::style::{PaintKind, TextStyle, count_noun, terminal_line, wrap_words};
 use super::terminal::{print_stdout, stdout_style};
 
 /// The checks, by group.
-const CHECKS: [(&str, CheckFn); 8] = [
+const CHECKS: [(&str, CheckFn); 9] = [
     ("Vector", check_vector),
     ("Ledger", ledger::check_ledger),
     ("Daemon", daemon::check_daemon),
@@ -35,6 +36,7 @@ const CHECKS: [(&str, CheckFn); 8] = [
     ("Studio", studio::check_studio),
     ("Clients", clients::check_clients),
     ("Models", models::check_models),
+    ("Roblox's cloud", cloud::check_cloud),
     ("Programs", programs::check_programs),
 ];
 

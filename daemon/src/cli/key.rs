@@ -1,4 +1,4 @@
-//! `vector key`: manages provider keys in the system's keychain. A key is never an argument, which
+//! `vector key`: manages the keys of providers and of Roblox's cloud in the system's keychain. A key is never an argument, which
 //! a shell would remember, and is never displayed.
 
 use std::io::{IsTerminal, Read};
@@ -8,7 +8,8 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use console::Term;
 use scene_schemas::refusal::did_you_mean;
-use vector_providers::catalogue::{Catalogue, ProviderService};
+use vector_cloud::KeyPurpose;
+use vector_providers::catalogue::Catalogue;
 use vector_providers::config;
 use vector_providers::keys::{KeyStore, Keychain, SecretKey, SystemKeychain};
 
@@ -18,12 +19,13 @@ use super::terminal::{print_line, print_stdout};
 /// The maximum input length, in bytes. No key is longer.
 const MOST: u64 = 16 << 10;
 
-/// Manage API keys of model providers in the system's keychain.
+/// Manage API keys of model providers and of Roblox's cloud in the system's keychain.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   vector key set anthropic              # asks for the key without showing it
   pass show openai | vector key set openai
+  vector key set roblox-assets          # to insert assets into files
   vector key list
 Environment variables (ANTHROPIC_API_KEY, OPENAI_API_KEY, ...) take precedence over the keychain.")]
 pub(super) struct KeyArgs {
@@ -35,14 +37,14 @@ pub(super) struct KeyArgs {
 enum KeyCommand {
     /// Store a key, from a prompt or from stdin
     Set {
-        /// The provider of the key
+        /// The provider of the key, or its purpose for a key of Roblox's cloud
         provider: String,
     },
-    /// List which providers have a key, and where it is; never the keys themselves
+    /// List which keys there are, and where; never the keys themselves
     List,
     /// Remove a stored key
     Remove {
-        /// The provider of the key
+        /// The provider of the key, or its purpose for a key of Roblox's cloud
         provider: String,
     },
 }
@@ -52,10 +54,10 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let (catalogue, _) = config::load_config(home, None, &env).map_err(anyhow::Error::msg)?;
     match &args.command {
         KeyCommand::Set { provider } => {
-            let service = find_service(&catalogue, provider)?;
+            let known = find_known(&catalogue, provider)?;
             // Checked first, so that the user does not enter a key that cannot be stored.
             if !SystemKeychain.is_available() {
-                return Err(no_keychain(service));
+                return Err(no_keychain(&known));
             }
             let key = prompt_key(provider)?;
             if !key.is_usable() {
@@ -64,12 +66,10 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
                      are not allowed in a key"
                 );
             }
-            SystemKeychain.set(provider, &key).map_err(|error| keychain_error(service, &error))?;
+            SystemKeychain.set(provider, &key).map_err(|error| keychain_error(&known, &error))?;
             print_line(&format!("Stored the key of {provider} in the keychain."));
-            let set = service
-                .key_variables
-                .iter()
-                .find(|name| env(name).is_some_and(|it| !it.is_empty()));
+            let set =
+                known.variables.iter().find(|name| env(name).is_some_and(|it| !it.is_empty()));
             if let Some(name) = set {
                 print_line(&format!("{name} is also set, and takes precedence."));
             }
@@ -78,12 +78,12 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
             print_stdout(&list_keys(&catalogue, &KeyStore::new(&env, &SystemKeychain)))?;
         }
         KeyCommand::Remove { provider } => {
-            let service = find_service(&catalogue, provider)?;
+            let known = find_known(&catalogue, provider)?;
             if !SystemKeychain.is_available() {
-                return Err(no_keychain(service));
+                return Err(no_keychain(&known));
             }
             let was_removed =
-                SystemKeychain.remove(provider).map_err(|error| keychain_error(service, &error))?;
+                SystemKeychain.remove(provider).map_err(|error| keychain_error(&known, &error))?;
             print_line(&if was_removed {
                 format!("Removed the key of {provider}.")
             } else {
@@ -94,12 +94,22 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// Finds a provider that needs a key.
-fn find_service<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a ProviderService> {
+/// A key that can be stored: of a model provider, or of Roblox's cloud.
+struct KnownKey<'a> {
+    /// The environment variables that hold it, most preferred first.
+    variables: Vec<&'a str>,
+}
+
+/// Finds a key by its name.
+fn find_known<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<KnownKey<'a>> {
+    if let Some(purpose) = KeyPurpose::ALL.into_iter().find(|it| it.name() == name) {
+        return Ok(KnownKey { variables: vec![purpose.variable()] });
+    }
     let with_key = || catalogue.services.iter().filter(|service| !service.key_variables.is_empty());
     let Some(service) = catalogue.find_service(name) else {
-        let near = did_you_mean(name, with_key().map(|service| service.name.as_str()));
-        let all: Vec<&str> = with_key().map(|service| service.name.as_str()).collect();
+        let providers = with_key().map(|service| service.name.as_str());
+        let all: Vec<&str> = providers.chain(KeyPurpose::ALL.map(KeyPurpose::name)).collect();
+        let near = did_you_mean(name, all.iter().copied());
         bail!("there is no provider `{name}`.{near} These take a key: {}.", all.join(", "));
     };
     if service.key_variables.is_empty() {
@@ -108,12 +118,12 @@ fn find_service<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a 
             "{name} needs no key. If your server requires one, set {variable} in the environment."
         );
     }
-    Ok(service)
+    Ok(KnownKey { variables: service.key_variables.iter().map(String::as_str).collect() })
 }
 
 /// The error of a system without a keychain.
-fn no_keychain(service: &ProviderService) -> anyhow::Error {
-    let variable = service.key_variables.first().map_or("its variable", String::as_str);
+fn no_keychain(known: &KnownKey<'_>) -> anyhow::Error {
+    let variable = known.variables.first().unwrap_or(&"its variable");
     anyhow::anyhow!(
         "there is no keychain: no Secret Service, such as GNOME's keyring or KDE's wallet, answers on \
          the session bus. Set {variable} in the environment instead"
@@ -121,8 +131,8 @@ fn no_keychain(service: &ProviderService) -> anyhow::Error {
 }
 
 /// The error of a keychain that does not work.
-fn keychain_error(service: &ProviderService, error: &str) -> anyhow::Error {
-    let variable = service.key_variables.first().map_or("its variable", String::as_str);
+fn keychain_error(known: &KnownKey<'_>, error: &str) -> anyhow::Error {
+    let variable = known.variables.first().unwrap_or(&"its variable");
     anyhow::anyhow!(
         "the keychain cannot be used: {error}. Set {variable} in the environment instead"
     )
@@ -148,7 +158,14 @@ fn list_keys(catalogue: &Catalogue, keys: &KeyStore<'_>) -> String {
             Ok((_, found)) => format!("in {found}"),
             Err(why) => why,
         };
-        text.push_str(&format!("{:<12} {state}\n", service.name));
+        text.push_str(&format!("{:<14} {state}\n", service.name));
+    }
+    for purpose in KeyPurpose::ALL {
+        let state = match keys.find_key(purpose.name(), purpose.variable()) {
+            Ok((_, found)) => format!("in {found}"),
+            Err(why) => why,
+        };
+        text.push_str(&format!("{:<14} {state}\n", purpose.name()));
     }
     text
 }

@@ -139,7 +139,7 @@ enum CliCommand {
     Play(play::PlayArgs),
     /// Run the specs of a place, headlessly
     Test(test::TestArgs),
-    /// Find assets in Roblox's Creator Store
+    /// Find assets in Roblox's Creator Store, and insert them
     Assets(assets::AssetsArgs),
     /// Compare two places: instances, properties, scripts
     Diff(diff::DiffArgs),
@@ -301,7 +301,7 @@ pub fn main() -> ExitCode {
         CliCommand::Play(args) => Ok(play::run(&args)),
         CliCommand::Run(args) => home().and_then(|home| run::run(&args, &home)),
         CliCommand::Test(args) => Ok(test::run(&args)),
-        CliCommand::Assets(args) => assets::run(&args),
+        CliCommand::Assets(args) => home().and_then(|home| assets::run(&args, &home)),
         CliCommand::Diff(args) => Ok(diff::run(&args)),
         CliCommand::Merge(args) => Ok(merge::run(&args)),
         CliCommand::Convert(args) => convert::run(&args),

@@ -104,7 +104,7 @@ impl DaemonHandle {
         let call = ToolCall::new(RESTORE, json!({ "checkpoint": checkpoint }));
         self.forward(
             move |daemon| daemon.session_of_checkpoint(checkpoint),
-            |reply| SessionMessage::StartRevert(goal, call, reply),
+            |reply| SessionMessage::StartCall(goal, call, reply),
         )
     }
 }

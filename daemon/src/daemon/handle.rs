@@ -16,6 +16,7 @@ use vector_ledger::Ledger;
 use super::DaemonActor;
 use super::session_registry::SessionRegistry;
 use super::views::plugin_away;
+use crate::asset_store::AssetStore;
 use crate::event_hub::EventHub;
 use crate::failure::failure;
 use crate::history::{HistoryIndex, UsageMeter};
@@ -36,6 +37,7 @@ pub(super) struct HandleState {
     pub(super) sessions: Arc<SessionRegistry>,
     pub(super) history_index: Arc<HistoryIndex>,
     pub(super) usage_meter: Arc<UsageMeter>,
+    pub(super) asset_store: Arc<AssetStore>,
 }
 
 #[derive(Clone)]

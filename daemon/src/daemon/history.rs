@@ -138,7 +138,7 @@ impl DaemonHandle {
         let (_, session) = session.ok_or_else(|| place_closed(&place))?;
         let goal = format!("Revert proposal {seq}: {title}");
         let call = ToolCall::new(REVERT, json!({ "proposal": seq }));
-        session.handle.start_revert(goal, call).await
+        session.handle.start_call(goal, call).await
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub mod access;
 mod agents;
+mod assets;
 mod checkpoints;
 mod conversation;
 mod deploys;
@@ -57,6 +58,7 @@ use self::views::{
     is_checkpoint, is_elsewhere, ledger_failure, not_found, plugin_away, read_state,
     read_workflow_view, session_of, workflow_elsewhere, workflow_view,
 };
+use crate::asset_store::AssetStore;
 use crate::daemon::access::{DaemonRun, GrantStore};
 use crate::daemon::settings_store::load_settings;
 use crate::event_hub::{AWAY, EventHub};
@@ -186,6 +188,7 @@ impl DaemonActor {
             sessions: Arc::clone(&daemon.sessions),
             history_index: Arc::clone(&daemon.history_index),
             usage_meter: Arc::clone(&daemon.usage_meter),
+            asset_store: Arc::new(AssetStore::new()),
         };
         daemon.replay_events();
         daemon.publish_tokens();

@@ -10,7 +10,9 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use scene_schemas::api::{FailureKind, Method, RouteId};
 
 use super::AppState;
-use super::api::{access, agents, history, luau, place, plugin, proposals, settings, stream};
+use super::api::{
+    access, agents, assets, history, luau, place, plugin, proposals, settings, stream,
+};
 use super::guard::{GuardedHandler, method_not_allowed};
 use super::page;
 use super::response::ApiError;
@@ -75,6 +77,8 @@ fn method_router(id: RouteId) -> MethodRouter<AppState> {
         RouteId::PlacePicture => handle(id, place::picture),
         RouteId::ScriptFile => handle(id, place::script_file),
         RouteId::Reveal => handle(id, place::reveal),
+        RouteId::AssetThumbnail => handle(id, assets::thumbnail),
+        RouteId::InsertAsset => handle(id, assets::insert),
         RouteId::OfferedMentions => handle(id, place::offer_mentions),
         RouteId::Workflows => handle(id, place::workflows),
         RouteId::Workflow => handle(id, place::workflow),

@@ -226,8 +226,8 @@ impl SessionHandle {
     }
 
     /// Starts a workflow with one call, which plans a revert or the restoration of a checkpoint.
-    pub(crate) fn start_revert(&self, goal: String, call: ToolCall) -> Answer<WorkflowStarted> {
-        self.request(move |reply| SessionMessage::StartRevert(goal, call, reply))
+    pub(crate) fn start_call(&self, goal: String, call: ToolCall) -> Answer<WorkflowStarted> {
+        self.request(move |reply| SessionMessage::StartCall(goal, call, reply))
     }
 
     /// Renders a picture as PNG.

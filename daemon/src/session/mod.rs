@@ -111,7 +111,7 @@ pub(crate) enum SessionMessage {
     /// The user's action on a workflow.
     ActOnWorkflow(Seq, WorkflowAction, RequestSettings, Reply<()>),
     /// Starts a workflow with this goal and the call that plans the revert.
-    StartRevert(String, ToolCall, Reply<WorkflowStarted>),
+    StartCall(String, ToolCall, Reply<WorkflowStarted>),
     /// Request for a picture.
     Picture(PictureSubject, PictureOptions, Reply<Vec<u8>>),
     /// Query for the texts of a script, in the place and in its file.
@@ -372,7 +372,7 @@ impl SessionActor {
             SessionMessage::Reveal(path, line, reply) => {
                 let _ = reply.send(self.reveal(&path, line));
             }
-            SessionMessage::StartRevert(goal, call, reply) => {
+            SessionMessage::StartCall(goal, call, reply) => {
                 // If the call cannot be recorded, the error shows up again when the engine runs.
                 let started =
                     self.start_workflow(goal.as_str().into(), ToolDriver::Calls, Mode::Confirm);

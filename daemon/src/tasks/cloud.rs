@@ -1,8 +1,18 @@
 //! Requests to Roblox's cloud, with the keys of this machine.
 
-use vector_cloud::{AssetDelivery, CloudClient, CloudFailure, CloudFailureKind, KeyPurpose};
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+use tokio::time::timeout;
+use vector_cloud::{
+    AssetDelivery, AssetKind, AssetSearch, AssetSummary, CloudClient, CloudFailure,
+    CloudFailureKind, KeyPurpose, SearchPage,
+};
+use vector_core::tools::{StoreKind, StoreSearch};
 use vector_providers::http::CancelSwitch;
 use vector_providers::keys::{KeyStore, SecretKey, SystemKeychain};
+
+use super::fetch::CANCELLED_MESSAGE;
 
 /// Replaces the addresses of Roblox's cloud, for tests and proxies: each host becomes the first part of
 /// the path.
@@ -31,34 +41,130 @@ fn find_key(purpose: KeyPurpose) -> Result<SecretKey, String> {
     })
 }
 
+/// The size limit of an asset, after decompression.
+const MAX_ASSET_BYTES: usize = 128 << 20;
+/// How long the check of a key may take.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
+/// An asset of Roblox that everybody may load.
+const CHECKED_ASSET: u64 = 1_818;
+
+/// Tries a key on a request that changes nothing.
+///
+/// # Errors
+/// The key is not accepted, or that cannot be found out.
+pub fn try_key(purpose: KeyPurpose, key: &SecretKey) -> Result<(), CloudFailure> {
+    let client = cloud_client()?;
+    let request = match purpose {
+        KeyPurpose::Assets => AssetDelivery { asset: CHECKED_ASSET }.request(),
+    };
+    let reading = client.read(&request, Some(key.expose()));
+    let tried = async { timeout(CHECK_TIMEOUT, reading).await };
+    match wait_for(tried, &CancelSwitch::new()) {
+        Ok(Ok(Err(failure))) if failure.kind != CloudFailureKind::NotFound => Err(failure),
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(_)) => Err(CloudFailure::slow(request.host, CHECK_TIMEOUT)),
+        Err(why) => Err(CloudFailure { kind: CloudFailureKind::Unreachable, message: why }),
+    }
+}
+
 /// Downloads the file of an asset.
 ///
 /// # Errors
 /// A sentence that says what to do.
 pub fn download_asset(asset: u64, cancel: &CancelSwitch) -> Result<Vec<u8>, String> {
     let key = find_key(KeyPurpose::Assets)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("The download cannot be started: {error}."))?;
     let client = cloud_client().map_err(|failure| failure.message)?;
     let download = async {
         let delivery = AssetDelivery { asset };
         let answer = client.read(&delivery.request(), Some(key.expose())).await?;
-        client.download(&delivery.read_location(&answer)?).await
+        client.download(&delivery.read_location(&answer)?, MAX_ASSET_BYTES).await
     };
-    let outcome = runtime.block_on(async {
+    wait_for(download, cancel)?.map_err(|failure| describe_failure(asset, &failure, &key))
+}
+
+/// Searches the Creator Store. Returns the page for a model.
+///
+/// # Errors
+/// A sentence that says what to do.
+pub fn search_store(wanted: &StoreSearch, cancel: &CancelSwitch) -> Result<Json, String> {
+    let kind = match wanted.kind {
+        StoreKind::Model => AssetKind::Model,
+        StoreKind::Mesh => AssetKind::MeshPart,
+        StoreKind::Decal => AssetKind::Decal,
+        StoreKind::Audio => AssetKind::Audio,
+    };
+    let search = AssetSearch {
+        kind,
+        only_verified: wanted.only_verified,
+        limit: MODEL_RESULTS,
+        page: wanted.page.clone(),
+        ..AssetSearch::new(&wanted.query)
+    };
+    let client = cloud_client().map_err(|failure| failure.message)?;
+    let request = search.request();
+    let body = wait_for(client.read(&request, None), cancel)?;
+    let page = body.and_then(|body| SearchPage::read(&body)).map_err(|failure| failure.message)?;
+    Ok(page_json(&page))
+}
+
+/// The number of results that a model reads at once.
+const MODEL_RESULTS: u32 = 20;
+/// Maximum characters of a name that a model reads.
+const MAX_NAME: usize = 100;
+
+/// Returns what a model reads of a page: what is not known is left out.
+fn page_json(page: &SearchPage) -> Json {
+    let asset = |asset: &AssetSummary| {
+        let mut json = json!({
+            "assetId": asset.id,
+            "name": asset.name.chars().take(MAX_NAME).collect::<String>(),
+            "verified": asset.is_creator_verified,
+        });
+        let counts = &asset.counts;
+        let votes = asset.votes.map(|votes| json!([votes.up, votes.down]));
+        let price = asset.price.as_ref().filter(|price| price.amount > 0.0);
+        let known = [
+            ("creator", asset.creator.as_deref().map(Json::from)),
+            ("votes", votes),
+            ("price", price.map(|it| json!(format!("{:.2} {}", it.amount, it.currency)))),
+            ("triangles", counts.triangles.map(Json::from)),
+            ("scripts", counts.scripts.filter(|_| counts.has_scripts).map(Json::from)),
+            ("seconds", asset.seconds.map(Json::from)),
+        ];
+        for (name, value) in known {
+            if let Some(value) = value {
+                json[name] = value;
+            }
+        }
+        json
+    };
+    let mut answer = json!({ "assets": page.assets.iter().map(asset).collect::<Vec<_>>() });
+    let more = [
+        ("total", page.total.map(Json::from)),
+        ("nextPage", page.next_page.as_deref().map(Json::from)),
+        ("didYouMean", page.suggestion.as_deref().map(Json::from)),
+    ];
+    for (name, value) in more {
+        if let Some(value) = value {
+            answer[name] = value;
+        }
+    }
+    answer
+}
+
+/// Waits for a request, unless it is cancelled.
+fn wait_for<T>(request: impl Future<Output = T>, cancel: &CancelSwitch) -> Result<T, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("Requests cannot be sent: {error}."))?;
+    runtime.block_on(async {
         tokio::select! {
             biased;
-            () = cancel.wait_until_cancelled() => None,
-            outcome = download => Some(outcome),
+            () = cancel.wait_until_cancelled() => Err(CANCELLED_MESSAGE.to_owned()),
+            outcome = request => Ok(outcome),
         }
-    });
-    match outcome {
-        None => Err("It was ended: the task was cancelled.".to_owned()),
-        Some(Ok(bytes)) => Ok(bytes),
-        Some(Err(failure)) => Err(describe_failure(asset, &failure, &key)),
-    }
+    })
 }
 
 /// Describes why an asset cannot be downloaded, with what is special to asset delivery.

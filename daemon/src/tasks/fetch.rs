@@ -24,7 +24,7 @@ use super::check::{self, CheckedScript, ScriptLinters};
 use super::{cloud, web};
 
 /// The message for a fetch that ended because its task was cancelled.
-const CANCELLED_MESSAGE: &str = "It was ended: the task was cancelled.";
+pub(super) const CANCELLED_MESSAGE: &str = "It was ended: the task was cancelled.";
 
 const NO_COPY: &str = "The code did not run, because there is no copy of the place.";
 
@@ -51,6 +51,7 @@ pub fn perform_fetch(work: &FetchWork, cancel: &CancelSwitch) -> Result<FetchRes
             return run_specs_on_copy(work, request, cancel)
                 .map(|run| FetchResult::Run(Box::new(run)));
         }
+        FetchRequest::StoreSearch(search) => cloud::search_store(search, cancel),
         FetchRequest::Asset(asset) => {
             return cloud::download_asset(*asset, cancel).map(FetchResult::Asset);
         }

@@ -6,6 +6,7 @@
 
 mod access;
 mod agent;
+mod assets;
 mod conversation;
 mod deploy;
 mod editing;
@@ -30,6 +31,7 @@ pub use agent::{
     AgentCall, AgentCallOutcome, AgentDisconnect, AgentLog, AgentPresence, AppliedChange, CallView,
     CancelCall, CommentReplies, ListedScript, LoggedCall, MAX_WAIT, PlaceSet, ScriptPage,
 };
+pub use assets::InsertAssetRequest;
 pub use conversation::{
     ActiveRule, Attachment, CappedSpending, Chat, Checkpoint, Checkpoints, CommentView,
     ContextUsage, ConversationHeader, ConversationView, Decision, DecisionRequest,
@@ -133,8 +135,8 @@ pub enum FailureKind {
     TooMany,
     /// An error in the daemon: 500.
     Internal,
-    /// The request to the model failed, or its answer was not valid: 502. The message has the
-    /// details.
+    /// A request to a model or to Roblox's cloud failed, or its answer was not valid: 502. The message
+    /// has the details.
     Provider,
     /// The answer was lost, so it is not known whether the action was done: 503. Check its outcome.
     Lost,

@@ -9,13 +9,14 @@ use super::{
     CallView, CancelCall, Chat, CheckScript, Checkpoints, CommentReplies, CompleteScript,
     Completions, ConversationView, DecideConflicts, DecisionRequest, DecisionResponse, Deploy,
     DeployPlan, DeployStarted, DeployState, EmptyBody, EnterPage, EnteredPage, Failure, Figures,
-    FinishMerge, FinishedMerge, Health, Hello, History, HistoryRecord, KeyHandover, MadeToken,
-    MakeCheckpoint, MakeToken, MemberRows, MergeView, Merges, OfferedMentions, OpenPlaceRequest,
-    OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse, PairingCode, PermissionDecision,
-    PlaceSet, PluginLog, PollRequest, PollResponse, ProposalCard, ProposalView, Proposals,
-    ProposedScript, ProviderKeys, RevealRequest, Revealed, RevokeRequest, RevokeResult, RevokeRule,
-    SceneReceipt, SceneUpdate, ScriptAtTime, ScriptFile, ScriptFindings, ScriptPage, Sessions,
-    Settings, StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView, Workflows,
+    FinishMerge, FinishedMerge, Health, Hello, History, HistoryRecord, InsertAssetRequest,
+    KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MemberRows, MergeView, Merges,
+    OfferedMentions, OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest,
+    PairResponse, PairingCode, PermissionDecision, PlaceSet, PluginLog, PollRequest, PollResponse,
+    ProposalCard, ProposalView, Proposals, ProposedScript, ProviderKeys, RevealRequest, Revealed,
+    RevokeRequest, RevokeResult, RevokeRule, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptFile,
+    ScriptFindings, ScriptPage, Sessions, Settings, StreamPage, Usage, Welcome, WorkflowStarted,
+    WorkflowView, Workflows,
 };
 
 /// The kinds of callers that may use a route.
@@ -89,7 +90,7 @@ impl Route {
     }
 
     /// Whether the plugin never calls this route: routes for agents, access, statistics, history,
-    /// deploys, merges and the page.
+    /// deploys, merges, assets and the page.
     pub(crate) fn is_hidden_from_plugin(&self) -> bool {
         let own = [
             "/",
@@ -103,12 +104,14 @@ impl Route {
             "/api/page",
             "/api/pairing",
             "/api/scripts/at",
+            "/api/sessions/{id}/assets",
             "/api/sessions/{id}/file",
             "/api/sessions/{id}/reveal",
         ];
         let rooms = [
             "/api/access/",
             "/api/agents/",
+            "/api/assets/",
             "/api/deploy",
             "/api/merges",
             "/api/history",
@@ -176,7 +179,7 @@ fn text_schema(_: &mut SchemaGenerator) -> Json {
 /// Text query parameters of `/page/{id}`.
 const PARTS: &[&str] = &[
     "layout", "session", "place", "path", "tool", "kind", "outcome", "day", "text", "only",
-    "typed", "again",
+    "typed", "again", "next",
 ];
 /// Text query parameters that filter the history.
 const HISTORY: &[&str] = &["place", "path", "tool", "kind", "outcome", "day", "text", "only"];
@@ -369,6 +372,15 @@ routes! {
         Token::Human,
         "Show a script or an instance in Studio, or a script's file in the person's editor.",
     ),
+    AssetThumbnail = with_media(
+        "image/png",
+        get_route::<EmptyBody>("/api/assets/{id}/thumbnail", Token::Human, "The thumbnail of an asset."),
+    ),
+    InsertAsset = post_route::<InsertAssetRequest, WorkflowStarted>(
+        "/api/sessions/{id}/assets",
+        Token::Human,
+        "Propose to insert an asset into an open place.",
+    ),
     Workflows = get_route::<Workflows>("/api/workflows", Token::Human, "The newest workflows."),
     Workflow = get_route::<WorkflowView>("/api/workflows/{id}", Token::Human, "A workflow."),
     CancelWorkflow = post_route::<EmptyBody, WorkflowView>(
@@ -484,11 +496,7 @@ routes! {
         &["session", "place", "path"],
     ),
     Figures = with_query(
-        get_route::<Figures>(
-            "/api/figures",
-            Token::Human,
-            "Token usage of the models, and durations of models and tools, over the last days.",
-        ),
+        get_route::<Figures>("/api/figures", Token::Human, "Usage and durations of models and tools over the last days."),
         &["days"],
     ),
     Usage = get_route::<Usage>("/api/usage", Token::Human, "Total token usage of the models."),

@@ -5,6 +5,7 @@
 
 mod delivery;
 mod store;
+mod thumbnails;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -63,6 +64,10 @@ struct CloudState {
     assets: Vec<StoreAsset>,
     /// The files of assets.
     files: BTreeMap<u64, Vec<u8>>,
+    /// The pictures of assets.
+    pictures: BTreeMap<u64, Vec<u8>>,
+    /// The states of thumbnails that have no picture.
+    thumbnail_states: BTreeMap<u64, &'static str>,
     faults: VecDeque<Fault>,
     seen: Vec<SeenRequest>,
 }
@@ -101,6 +106,7 @@ impl FakeCloud {
                 let router = Router::new()
                     .merge(store::routes())
                     .merge(delivery::routes())
+                    .merge(thumbnails::routes())
                     .layer(middleware::from_fn_with_state(Arc::clone(&own), note_request))
                     .with_state(own);
                 let served = axum::serve(listener, router).with_graceful_shutdown(async {

@@ -23,9 +23,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// The size limit of an answer.
 const MAX_BODY_BYTES: usize = 16 << 20;
-/// The time limit and the size limit of a download. The size is that of the file, after decompression.
+/// The time limit of a download.
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_mins(2);
-const MAX_FILE_BYTES: usize = 128 << 20;
 /// The domains that files may be downloaded from.
 const FILE_DOMAINS: [&str; 2] = ["rbxcdn.com", "roblox.com"];
 /// The first bytes of what gzip has compressed.
@@ -88,11 +87,16 @@ impl CloudClient {
         self.read_with_retries(&ReadAttempt { host, address: &address, key, time, max_bytes }).await
     }
 
-    /// Downloads a file from an address that one of Roblox's services gave, without a key.
+    /// Downloads a file from an address that one of Roblox's services gave, without a key. The limit is
+    /// that of the file's size in bytes, also after decompression.
     ///
     /// # Errors
     /// The address is not one of Roblox's, or the file cannot be downloaded.
-    pub async fn download(&self, location: &str) -> Result<Vec<u8>, CloudFailure> {
+    pub async fn download(
+        &self,
+        location: &str,
+        max_bytes: usize,
+    ) -> Result<Vec<u8>, CloudFailure> {
         let parsed = reqwest::Url::parse(location).ok();
         let is_of_roblox = |host: &str| {
             let is_in = |domain: &&str| {
@@ -111,10 +115,10 @@ impl CloudClient {
         };
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
         let address = self.address(host, &format!("{}{query}", url.path()));
-        let (time, max_bytes) = (DOWNLOAD_TIMEOUT, MAX_FILE_BYTES);
+        let time = DOWNLOAD_TIMEOUT;
         let attempt = ReadAttempt { host, address: &address, key: None, time, max_bytes };
         let bytes = self.read_with_retries(&attempt).await?;
-        decompress(bytes).map_err(|reason| CloudFailure::unreadable(host, &reason))
+        decompress(bytes, max_bytes).map_err(|reason| CloudFailure::unreadable(host, &reason))
     }
 
     /// Returns where to find a path of a host, with its query.
@@ -173,24 +177,23 @@ impl CloudClient {
             }
             Err(CloudFailure::from_status(host, status.as_u16(), retry_after, &body))
         };
-        let reason = format!("it did not answer within {} s", time.as_secs());
-        timeout(time, read).await.unwrap_or_else(|_| Err(CloudFailure::unreachable(host, &reason)))
+        timeout(time, read).await.unwrap_or_else(|_| Err(CloudFailure::slow(host, time)))
     }
 }
 
 /// Decompresses a file, if it is compressed.
-fn decompress(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+fn decompress(bytes: Vec<u8>, max_bytes: usize) -> Result<Vec<u8>, String> {
     if !bytes.starts_with(&GZIP) {
         return Ok(bytes);
     }
     let mut file = Vec::new();
-    let limit = MAX_FILE_BYTES as u64 + 1;
+    let limit = max_bytes as u64 + 1;
     GzDecoder::new(bytes.as_slice())
         .take(limit)
         .read_to_end(&mut file)
         .map_err(|error| format!("the compressed file is damaged: {error}"))?;
-    if file.len() > MAX_FILE_BYTES {
-        return Err(format!("it is longer than {} MB", MAX_FILE_BYTES >> 20));
+    if file.len() > max_bytes {
+        return Err(format!("it is longer than {} MB", max_bytes >> 20));
     }
     Ok(file)
 }

@@ -60,6 +60,11 @@ impl CloudFailure {
         Self { kind: CloudFailureKind::Unreachable, message }
     }
 
+    /// A service that does not answer in time.
+    pub fn slow(host: &str, limit: Duration) -> Self {
+        Self::unreachable(host, &format!("it did not answer within {} s", limit.as_secs()))
+    }
+
     pub(crate) fn unreadable(host: &str, reason: &str) -> Self {
         let message = format!(
             "The answer of {host} cannot be read: {reason}. Try again; if that does not help, an update \

@@ -10,6 +10,7 @@ mod failure;
 mod key_purpose;
 mod request;
 mod store_search;
+mod thumbnails;
 
 pub use asset_delivery::AssetDelivery;
 pub use client::CloudClient;
@@ -20,3 +21,4 @@ pub use store_search::{
     AssetCounts, AssetKind, AssetPrice, AssetSearch, AssetSummary, AssetVotes, CreatorFilter,
     SearchPage, SearchSort,
 };
+pub use thumbnails::{ThumbnailSearch, ThumbnailState};

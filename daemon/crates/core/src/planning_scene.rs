@@ -56,10 +56,13 @@ pub struct PlanningScene {
 }
 
 /// Assets as files, for a place that is not open in Studio.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct KnownAssets {
-    /// For the call that is planned: the file of an asset, by its hash, or why there is none.
-    by_number: BTreeMap<u64, Result<Fingerprint, String>>,
+    /// For a call, which is planned again with it: the file of an asset, by its hash, or why there is
+    /// none.
+    by_number: BTreeMap<(Seq, u64), Result<Fingerprint, String>>,
+    /// The call that is planned.
+    call: Seq,
     /// The asset that was requested but is not known.
     missing: Cell<Option<u64>>,
     models: RefCell<HashMap<Fingerprint, KnownModel>>,
@@ -72,6 +75,15 @@ struct KnownModel {
 }
 
 impl KnownAssets {
+    fn new() -> Self {
+        Self {
+            by_number: BTreeMap::new(),
+            call: Seq(0),
+            missing: Cell::new(None),
+            models: RefCell::default(),
+        }
+    }
+
     /// Reads a model that is in the ledger, unless it is known.
     fn read_model(&self, hash: &Fingerprint, blobs: &BlobStore) -> Result<(), Refusal> {
         if self.models.borrow().contains_key(hash) {
@@ -155,7 +167,7 @@ impl PlanningScene {
             implicit_target: None,
             index: RefCell::default(),
             tables: RefCell::default(),
-            assets: KnownAssets::default(),
+            assets: KnownAssets::new(),
             set_many_from: None,
             large_change: LARGE_CHANGE,
         }
@@ -278,7 +290,7 @@ impl PlanningScene {
         if self.scene.is_open_in_studio() {
             return Ok((self.scene.asset_contents(asset)?, None));
         }
-        let hash = match self.assets.by_number.get(&asset) {
+        let hash = match self.assets.by_number.get(&(self.assets.call, asset)) {
             Some(Ok(hash)) => hash.clone(),
             Some(Err(reason)) => return refuse!("{reason}"),
             None => {
@@ -292,8 +304,8 @@ impl PlanningScene {
         }
     }
 
-    /// Adds an asset as it was downloaded, or the reason why it was not.
-    pub fn add_asset(&mut self, asset: u64, file: Result<Vec<u8>, String>) {
+    /// Adds an asset as it was downloaded for a call, or the reason why it was not.
+    pub fn add_asset(&mut self, call: Seq, asset: u64, file: Result<Vec<u8>, String>) {
         let read = file.and_then(|bytes| {
             let model =
                 AssetModel::read(&bytes).map_err(|refusal| format!("Asset {asset} {refusal}"))?;
@@ -302,21 +314,22 @@ impl PlanningScene {
             self.assets.models.borrow_mut().insert(hash.clone(), known);
             Ok(hash)
         });
-        self.assets.by_number.insert(asset, read);
+        self.assets.by_number.insert((call, asset), read);
     }
 
-    /// Uses an asset of the ledger, so that a call that is planned again gets the same.
+    /// Uses an asset of the ledger for a call, which is planned again and gets the same.
     ///
     /// # Errors
     /// It is not in the ledger any more, or damaged.
     pub fn reuse_asset(
         &mut self,
+        call: Seq,
         asset: u64,
         hash: &Fingerprint,
         blobs: &BlobStore,
     ) -> Result<(), Refusal> {
         self.assets.read_model(hash, blobs)?;
-        self.assets.by_number.insert(asset, Ok(hash.clone()));
+        self.assets.by_number.insert((call, asset), Ok(hash.clone()));
         Ok(())
     }
 
@@ -325,9 +338,9 @@ impl PlanningScene {
         self.assets.missing.take()
     }
 
-    /// Forgets what was known of assets for the previous call.
-    pub fn forget_assets(&mut self) {
-        self.assets.by_number.clear();
+    /// Forgets what is known of assets for a call that is not planned any more.
+    pub fn forget_assets(&mut self, call: Seq) {
+        self.assets.by_number.retain(|(of, _), _| *of != call);
     }
 
     /// Inserts an asset as the last children of `parent`. Calls `after` when each root is inserted.
@@ -359,7 +372,7 @@ impl PlanningScene {
     pub fn replace_with(&mut self, mut read: Self) {
         read.scene.follow_states(&self.scene);
         let (index, mut tables) = (self.index.take().into_unlinked(), self.tables.take());
-        let assets = std::mem::take(&mut self.assets);
+        let assets = std::mem::replace(&mut self.assets, KnownAssets::new());
         for known in tables.values_mut() {
             known.found = None;
         }
@@ -378,6 +391,7 @@ impl PlanningScene {
 
     /// Makes `new:K` ids refer to the instances created by this proposal from now on.
     pub fn begin_scope(&mut self, scope: Seq) {
+        self.assets.call = scope;
         self.scene.begin_scope(scope);
     }
 

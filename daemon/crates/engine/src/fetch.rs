@@ -95,6 +95,9 @@ impl FetchWork {
             FetchRequest::Play(_) => "Playing the game".to_owned(),
             FetchRequest::PlayInStudio(_) => "Playing the game in Studio".to_owned(),
             FetchRequest::Check(_) => "Playing the change".to_owned(),
+            FetchRequest::StoreSearch(search) => {
+                format!("Searching the Creator Store for {}", search.query)
+            }
             FetchRequest::Asset(asset) => format!("Downloading asset {asset}"),
             FetchRequest::Picture { of, .. } => format!("Drawing {of}"),
         }
@@ -102,7 +105,10 @@ impl FetchWork {
 
     /// Whether the fetch waits for the network and uses no CPU.
     pub fn is_network_bound(&self) -> bool {
-        matches!(&*self.request, FetchRequest::Page(_) | FetchRequest::Asset(_))
+        matches!(
+            &*self.request,
+            FetchRequest::Page(_) | FetchRequest::StoreSearch(_) | FetchRequest::Asset(_)
+        )
     }
 }
 
@@ -126,6 +132,7 @@ impl Engine {
             | FetchRequest::Diagnostics(_)
             | FetchRequest::Specs(_)
             | FetchRequest::Run(_)
+            | FetchRequest::StoreSearch(_)
             | FetchRequest::Asset(_)
             | FetchRequest::Picture { .. } => false,
         })
@@ -144,6 +151,7 @@ impl Engine {
             FetchRequest::Check(_) => self.executor.checked_scenes(call).map(RunScene::fork),
             FetchRequest::Page(_)
             | FetchRequest::Diagnostics(_)
+            | FetchRequest::StoreSearch(_)
             | FetchRequest::Asset(_)
             | FetchRequest::Picture { .. } => None,
         };
@@ -153,6 +161,7 @@ impl Engine {
     /// Drops the fetch of a call: its result is not needed any more.
     pub fn end_fetch(&mut self, call: Seq) {
         drop(self.executor.end_fetch(call));
+        self.planner.scene.forget_assets(call);
         self.retract_playtests();
         self.executor.forget_call(call);
     }
@@ -194,7 +203,7 @@ impl Engine {
                     Err(format!("Asset {asset} was not downloaded. Ask for it again."))
                 }
             });
-            self.planner.scene.add_asset(*asset, file);
+            self.planner.scene.add_asset(call, *asset, file);
             return Ok(());
         }
         let result = match (seen, request) {

@@ -128,6 +128,7 @@ impl Engine {
         if let Err(refusal) = may {
             let (result, after) = (Err(refusal), Vec::new());
             self.executor.forget_call(call);
+            self.planner.scene.forget_assets(call);
             self.handle_input(workflow, WorkflowInput::Planned { call, result, after })?;
             return Ok(false);
         }
@@ -137,8 +138,10 @@ impl Engine {
         let earlier = self.workflow(workflow).and_then(|it| self.planner.previous_plan(it, call));
         if let Some(earlier) = &earlier {
             self.load_blobs(earlier.required_blobs())?;
-            self.planner.reuse_assets(earlier);
+            self.planner.reuse_assets(call, earlier);
         }
+        // A revision may have left it.
+        self.planner.scene.take_missing_asset();
         let mark = self.planner.scene.journal_mark();
         let is_own = matches!(self.executor.driver(workflow), Some(ToolDriver::Calls));
         self.planner.scene.begin_scope(call);
@@ -213,6 +216,7 @@ impl Engine {
             other => other,
         };
         self.executor.drop_run(workflow);
+        self.planner.scene.forget_assets(call);
         self.planner.end_questions();
         let planned = self.conclude_plan(workflow, call, args, result);
         let records = self.handle_input(workflow, planned)?;

@@ -175,7 +175,6 @@ impl Planner {
             self.questions.call = Some(call);
             self.questions.rounds = 0;
             self.scene.scene_mut().forget_facts();
-            self.scene.forget_assets();
         }
         self.scene.set_implicit_target(implicit_target);
     }
@@ -356,7 +355,6 @@ impl Planner {
     /// Forgets what belongs to workflows, because none is active any more.
     pub(crate) fn forget_workflows(&mut self) {
         self.blobs.clear();
-        self.scene.forget_assets();
         self.scene.drop_blobs(|_| false);
         self.planned_texts.clear();
     }

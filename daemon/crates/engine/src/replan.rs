@@ -50,11 +50,11 @@ pub(crate) fn join_reads(whole: &[PlanRead], part: &[PlanRead]) -> Vec<PlanRead>
 
 impl Planner {
     /// Lets a call that is planned again insert the assets of its previous plan, and no newer ones.
-    pub(crate) fn reuse_assets(&mut self, earlier: &PreviousPlan) {
+    pub(crate) fn reuse_assets(&mut self, call: Seq, earlier: &PreviousPlan) {
         for command in &earlier.proposal.commands {
             if let Command::Insert { asset, blob: Some(blob), .. } = command {
                 // An asset that is lost is downloaded again.
-                let _ = self.scene.reuse_asset(*asset, blob, &self.blobs);
+                let _ = self.scene.reuse_asset(call, *asset, blob, &self.blobs);
             }
         }
     }

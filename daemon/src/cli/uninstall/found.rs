@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use vector_cloud::KeyPurpose;
 use vector_ledger::private_files::{LEDGER_FILES, STATE_FILES, USER_FILES};
 use vector_providers::config;
 use vector_providers::keys::{Keychain, SystemKeychain};
@@ -70,10 +71,12 @@ impl Found {
             Ok((catalogue, _)) => catalogue,
             Err(why) => return self.staying.push(format!("keys in the keychain, if any: {why}")),
         };
-        for service in catalogue.services.iter().filter(|it| !it.key_variables.is_empty()) {
-            match SystemKeychain.get(&service.name) {
+        let services = catalogue.services.iter().filter(|it| !it.key_variables.is_empty());
+        let names = services.map(|service| service.name.as_str());
+        for name in names.chain(KeyPurpose::ALL.map(KeyPurpose::name)) {
+            match SystemKeychain.get(name) {
                 Ok(None) => {}
-                Ok(Some(_)) => self.traces.push(Trace::Key(service.name.clone())),
+                Ok(Some(_)) => self.traces.push(Trace::Key(name.to_owned())),
                 Err(why) => {
                     return self.staying.push(format!("keys in the keychain, if any: {why}"));
                 }

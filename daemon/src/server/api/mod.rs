@@ -2,6 +2,7 @@
 
 pub(super) mod access;
 pub(super) mod agents;
+pub(super) mod assets;
 pub(super) mod history;
 pub(super) mod luau;
 pub(super) mod place;

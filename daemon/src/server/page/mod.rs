@@ -17,6 +17,7 @@ mod review;
 mod script;
 mod settings;
 mod shell;
+mod store;
 mod stream;
 mod usage;
 
@@ -35,6 +36,7 @@ pub(super) use self::shell::shell_response;
 pub(super) use self::stream::page_stream;
 
 use self::log::ConversationLog;
+use self::store::StoreQuery;
 use super::deploy as deploys;
 use super::extract::{FromParameters, Parameters, PathText};
 use super::history_query::DEFAULT_DAYS;
@@ -184,6 +186,18 @@ async fn render_history_part(
             let requested = wanted.clone();
             let plan = daemon.plan_deploy(requested).await?;
             deploy::plan_view(&wanted, &plan)
+        }
+        "store" | "store-rows" => {
+            let wanted = StoreQuery::from_parameters(parameters)?;
+            let sessions = daemon.list_sessions().await?;
+            let found = match wanted.search() {
+                Some(search) => Some(daemon.search_store(&search).await?),
+                None => None,
+            };
+            match &found {
+                Some(page) if name == "store-rows" => store::store_rows(&wanted, page, &sessions),
+                found => store::store_view(&wanted, found.as_ref(), &sessions),
+            }
         }
         "merges" => merges::merges_view(&daemon.list_merges().await?),
         "deploying" => {

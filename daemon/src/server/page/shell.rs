@@ -22,6 +22,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("mentions.js", JS, include_str!("assets/mentions.js")),
     ("deploy.js", JS, include_str!("assets/deploy.js")),
     ("merges.js", JS, include_str!("assets/merges.js")),
+    ("store.js", JS, include_str!("assets/store.js")),
     ("history.js", JS, include_str!("assets/history.js")),
     ("settings.js", JS, include_str!("assets/settings.js")),
     ("usage.js", JS, include_str!("assets/usage.js")),
@@ -41,9 +42,10 @@ const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
 
 /// The pages: the name in the address, and the title.
-const PAGES: [(&str, &str); 5] = [
+const PAGES: [(&str, &str); 6] = [
     ("now", "Chat"),
     ("proposals", "Proposals"),
+    ("store", "Assets"),
     ("history", "History"),
     ("usage", "Usage"),
     ("settings", "Settings"),

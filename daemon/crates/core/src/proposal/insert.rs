@@ -185,7 +185,7 @@ impl ProposalDraft<'_> {
                 let text = format!("{path} is too long to show here; read it before it runs.");
                 self.add_warning(WarningKind::Scripts, text);
             }
-            let added = text.lines().count() as u32;
+            let added = if is_kept { text.lines().count() as u32 } else { 0 };
             let hunks =
                 if is_shown { vector_text_edit::diff_hunks("", text, CONTEXT) } else { Vec::new() };
             let left_out = !is_kept;

@@ -16,6 +16,9 @@ pub(super) fn compact_schema(schema: &mut Map<String, Json>) {
         // `paths` is used next to `path` or `root`, which show the pattern.
         items.remove("pattern");
     }
+    if is_position(schema) {
+        schema.remove("required");
+    }
     schema.retain(|key, value| !is_idle(key, value));
     if let Some(Json::Array(kinds)) = schema.get_mut("type") {
         kinds.retain(|kind| kind != "null");
@@ -40,6 +43,13 @@ pub(super) fn drop_descriptions(schema: &mut schemars::Schema) {
 fn strip_descriptions(schema: &mut Map<String, Json>) {
     schema.remove("description");
     each_below(schema, &mut strip_descriptions);
+}
+
+/// Whether a schema is that of a position in a text, which obviously has both a line and a character.
+fn is_position(schema: &Map<String, Json>) -> bool {
+    let properties = schema.get("properties").and_then(Json::as_object);
+    properties
+        .is_some_and(|it| it.len() == 2 && it.contains_key("line") && it.contains_key("character"))
 }
 
 /// Whether a keyword carries no information.

@@ -12,7 +12,7 @@ use crate::proposal::ProposalDraft;
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "edit_memory",
     about: "Proposes changes to the project's memory, which later tasks receive (`charter`: its purpose). \
-            Keep lasting facts in short entries, not what the place itself shows. `add` takes `text`, \
+            Lasting facts only, in short entries. `add` takes `text`, \
             `remove` the exact `entry`, `replace` both.",
     schema: args::args_schema::<EditMemoryArgs>,
     own: DefaultTarget::Nothing,

@@ -13,6 +13,8 @@ use crate::proposal::text_of;
 use crate::run::RunRequest;
 use crate::specs::SpecsRequest;
 
+use super::search_assets::StoreSearch;
+
 /// A request to the shell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FetchRequest {
@@ -29,6 +31,7 @@ pub enum FetchRequest {
     PlayInStudio(Playtest),
     /// A game to play with a proposal and without it.
     Check(PlayRequest),
+    StoreSearch(StoreSearch),
     /// The file of an asset, by its number. The call is planned again with it.
     Asset(u64),
     /// A rendered image of the place.
@@ -49,6 +52,7 @@ impl FetchRequest {
             Self::Page(_)
             | Self::Diagnostics(_)
             | Self::PlayInStudio(_)
+            | Self::StoreSearch(_)
             | Self::Asset(_)
             | Self::Picture { .. } => false,
         }
@@ -64,6 +68,7 @@ impl FetchRequest {
             | Self::Run(_)
             | Self::Play(_)
             | Self::Check(_)
+            | Self::StoreSearch(_)
             | Self::Asset(_)
             | Self::Picture { .. } => None,
         }

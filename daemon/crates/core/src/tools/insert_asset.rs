@@ -12,8 +12,8 @@ use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "insert_asset",
-    about: "Proposes to insert a model of the Creator Store, or of the user. Scripts in it are left out, \
-            unless the user keeps them. Returns {path, paths, count, leftOut}.",
+    about: "Proposes to insert a model of the Creator Store or of the user. Its scripts are left out \
+            unless the user keeps them. Returns {paths, count, leftOut}.",
     schema: args::args_schema::<InsertAssetArgs>,
     own: DefaultTarget::ParentOrWorkspace,
     run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),

@@ -17,7 +17,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     about: "Lists the descendants of an instance in tree order: path, class, number of children. \
             `game` lists the services. Paths look like game.Workspace[\"My.Part\"].Wall[2]: a name \
             that is not a plain word is in brackets and quotes; [2] is the second of that name. If \
-            `truncated`, continue with the answer's `cursor`.",
+            `truncated`, pass on `cursor`.",
     schema: args::args_schema::<ListChildrenArgs>,
     own: DefaultTarget::Parent,
     run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),

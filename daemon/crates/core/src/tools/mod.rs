@@ -44,6 +44,7 @@ mod replace_text;
 mod reveal;
 mod run_luau;
 mod run_tests;
+mod search_assets;
 mod search_files;
 mod set_properties;
 mod show_diff;
@@ -81,6 +82,7 @@ pub use self::agent_tools::{AgentTool, agent_tools};
 pub use self::creation_stats::{CreationStats, count_creations};
 pub use self::fetch::{DiagnosticsRequest, FetchRequest, FetchScript};
 pub use self::playtest::{play_answer, plays_in_studio};
+pub use self::search_assets::{StoreKind, StoreSearch};
 pub use self::studio_answers::describe_answer;
 pub use self::tool_list::tool_list;
 
@@ -108,6 +110,7 @@ pub static TOOLS: &[ToolSpec] = &[
     reveal::TOOL,
     render_scene::TOOL,
     fetch_url::TOOL,
+    search_assets::TOOL,
     open_or_create_script::TOOL,
     create_instance::TOOL,
     clone_instance::TOOL,

@@ -24,9 +24,7 @@ const PLACES: PeerCounterpart = Tools(&["list_sessions"]);
 const CODE: PeerCounterpart = Tools(&["run_luau"]);
 const PLAY: PeerCounterpart = Tools(&["playtest"]);
 const CONSOLE: PeerCounterpart = Tools(&["get_console_output"]);
-const STORE: PeerCounterpart = Instead(
-    "Vector cannot search the Creator Store: ask the user for an asset ID. insert_asset inserts it.",
-);
+const STORE: PeerCounterpart = Tools(&["search_assets"]);
 const UNDO: PeerCounterpart = Instead(
     "Only the user can revert applied changes, with `vector revert`. Propose the opposite change.",
 );
@@ -83,7 +81,6 @@ const COUNTERPARTS: &[(&str, PeerCounterpart)] = &[
     ("insert_model", ASSET),
     ("preview_asset", ASSET),
     ("search_asset", STORE),
-    ("search_assets", STORE),
     ("search_creator_store", STORE),
     ("toolbox_search", STORE),
     ("list_roblox_studios", PLACES),

@@ -29,7 +29,7 @@ struct PlaytestArgs {
     #[serde(default)]
     players: BoundedInt<0, 8, 1>,
     steps: Option<Vec<StepArgs>>,
-    /// In Studio: real engine, real data. The user is asked. No steps.
+    /// Real engine and data; the user is asked; no steps.
     in_studio: Option<bool>,
 }
 

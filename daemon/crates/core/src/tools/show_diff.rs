@@ -1,18 +1,28 @@
 //! `show_diff`: shows the effect of `apply_edit` without proposing it.
 
+use scene_schemas::InstancePath;
 use scene_schemas::refusal::Refusal;
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde_json::{Map, Value as Json, json};
 use vector_place::Scene;
 
 use super::apply_edit::ApplyEditArgs;
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
 use crate::proposal::{CONTEXT, text_of};
 
+/// The arguments as they are listed. The edits are described by `apply_edit`.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct ListedArgs {
+    path: InstancePath,
+    edits: Vec<Map<String, Json>>,
+}
+
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "show_diff",
     about: "Shows what apply_edit would change with the same `edits` (zero-based), without \
             proposing it, and whether the result compiles.",
-    schema: args::args_schema::<ApplyEditArgs>,
+    schema: args::args_schema::<ListedArgs>,
     own: DefaultTarget::Path,
     run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),
 };

@@ -367,7 +367,7 @@ fn asset_for_a_place_file_is_downloaded_and_pinned() {
     let args = || json!({ "assetId": 5, "parentPath": "game.Workspace.House" });
     assert!(call(&mut scene, "insert_asset", args()).is_err());
     assert_eq!((scene.take_missing_asset(), scene.take_missing_asset()), (Some(5), None));
-    scene.add_asset(5, Err("Asset 5 is private.".to_owned()));
+    scene.add_asset(Seq(7), 5, Err("Asset 5 is private.".to_owned()));
     let refused = call(&mut scene, "insert_asset", args()).unwrap_err();
     assert_eq!(refused, "insert_asset: Asset 5 is private.");
     let mut model = Scene::empty(FileFormat::Xml);
@@ -379,7 +379,7 @@ fn asset_for_a_place_file_is_downloaded_and_pinned() {
     let to = model.target(trunk);
     model.set_property(tree, "PrimaryPart", Some(&Value::Ref(Some(to)))).unwrap();
     let bytes = model.encode().unwrap();
-    scene.add_asset(5, Ok(bytes.clone()));
+    scene.add_asset(Seq(7), 5, Ok(bytes.clone()));
     let hash = Fingerprint::hash_bytes(&bytes);
     let mark = scene.journal_mark();
     let before = scene.scene_mut().encode().unwrap();

@@ -12,10 +12,11 @@ import * as review from "./review.js";
 import "./pictures.js";
 import "./viewed.js";
 import * as settings from "./settings.js";
+import * as store from "./store.js";
 import * as usage from "./usage.js";
 
 /** The pages by the first word of the address. Each has `show(main, rest)`, and may have `told(told)`, `changed(what)`, `again()` and `hide()`. */
-const PAGES = { now, proposals: review, history, usage, settings, deploy, merges };
+const PAGES = { now, proposals: review, store, history, usage, settings, deploy, merges };
 /** The titles of pages without a tab. */
 const TITLES = { deploy: "Deploy", merges: "Merge conflicts" };
 

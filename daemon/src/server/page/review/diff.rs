@@ -112,8 +112,11 @@ fn reveal_buttons(script: &ScriptDiff, targets: ScriptTargets) -> Markup {
 pub(super) fn text_head(script: &ScriptDiff) -> Markup {
     html! {
         span.path { (script_name(script)) } " "
-        @if script.left_out { span.dim { "left out" } " " }
-        span.good { "+" (script.added) } " " span.bad { "−" (script.removed) }
+        @if script.left_out {
+            span.dim { "left out" }
+        } @else {
+            span.good { "+" (script.added) } " " span.bad { "−" (script.removed) }
+        }
     }
 }
 

@@ -247,7 +247,9 @@ fn warning_meaning(kind: WarningKind) -> (&'static str, &'static str) {
         WarningKind::NoMatch => ("No match", "The others are changed; these stay as they are."),
         WarningKind::Range => ("Out of range", "Roblox changes it to a valid value."),
         WarningKind::References => ("References", "References to it become empty."),
-        WarningKind::Scripts => ("Scripts", "They run in your game: read them before you approve."),
+        WarningKind::Scripts => {
+            ("Scripts", "What is inserted runs in your game: read it before you approve.")
+        }
         WarningKind::Rojo => ("Rojo", "Rojo may overwrite changes in Studio with its files."),
         WarningKind::Fuzzy => (
             "Fuzzy match",

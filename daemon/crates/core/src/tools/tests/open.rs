@@ -145,7 +145,7 @@ fn asset_is_requested_then_previewed_with_its_scripts() {
     assert_eq!(rows, expected);
     let script = &proposal.preview.scripts[0];
     assert_eq!(script.path.to_string(), "game.Workspace.House.Tree.Grow");
-    assert_eq!((script.added, script.removed, script.hunks.len()), (2, 0, 1));
+    assert_eq!((script.added, script.removed, script.hunks.len()), (0, 0, 1));
     let kinds: Vec<_> = proposal.warnings.iter().map(|warning| warning.kind).collect();
     assert_eq!(kinds, [WarningKind::Scripts; 3]);
     assert!(script.left_out && !crate::policy::needs_second_confirmation(&proposal));

@@ -1,0 +1,48 @@
+//! Assets of the Creator Store: searched, shown, and inserted by the user.
+
+use std::sync::Arc;
+
+use scene_schemas::api::{Failure, InsertAssetRequest, SessionId, WorkflowStarted};
+use serde_json::json;
+use vector_cloud::{AssetSearch, SearchPage};
+use vector_core::prompt::ToolCall;
+
+use super::DaemonHandle;
+
+impl DaemonHandle {
+    /// Searches the Creator Store.
+    ///
+    /// # Errors
+    /// The store cannot be searched.
+    pub(crate) async fn search_store(&self, search: &AssetSearch) -> Result<SearchPage, Failure> {
+        self.state.asset_store.search(search).await
+    }
+
+    /// Returns the picture of an asset.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be loaded.
+    pub(crate) async fn thumbnail(&self, asset: u64) -> Result<Arc<[u8]>, Failure> {
+        self.state.asset_store.thumbnail(asset).await
+    }
+
+    /// Proposes to insert an asset into an open place.
+    ///
+    /// # Errors
+    /// The place is not open.
+    pub async fn insert_asset(
+        &self,
+        session: &SessionId,
+        request: InsertAssetRequest,
+    ) -> Result<WorkflowStarted, Failure> {
+        let InsertAssetRequest { asset, parent } = request;
+        let mut args = json!({ "assetId": asset });
+        let mut goal = format!("Insert asset {asset}");
+        if let Some(parent) = parent {
+            goal.push_str(&format!(" into {parent}"));
+            args["parentPath"] = json!(parent);
+        }
+        let call = ToolCall::new("insert_asset", args);
+        self.session(session)?.start_call(goal, call).await
+    }
+}

@@ -1,0 +1,133 @@
+//! The Creator Store: search, thumbnails from the daemon, and an asset that becomes a proposal.
+
+use std::time::{Duration, Instant};
+
+use fake_cloud::{API_KEY, FakeCloud, Fault, StoreAsset};
+
+use super::*;
+
+/// A picture of one pixel.
+const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\x9cc\xf8\xff\xff?\0\x05\xfe\x02\xfe\r\xefF\xb8\0\0\0\0IEND\xaeB`\x82";
+
+fn bench(cloud: &FakeCloud) -> Bench {
+    let home = Home::new();
+    let file = home.path().join("place.rbxlx");
+    fs::write(&file, places::sample(Format::Rbxlx)).unwrap();
+    let mut command = std::process::Command::new(binary::vector());
+    command.args(["serve", "--port", "0", "--place"]).arg(&file);
+    command.envs(cloud_variables(cloud));
+    let daemon = Daemon::run(command, &ledger(&home));
+    let human = Human::of(&daemon, &ledger(&home));
+    Bench { home, daemon: Some(daemon), human, file, calls: 0, variables: Vec::new() }
+}
+
+/// The variables of a daemon that uses a cloud, with its key.
+pub(super) fn cloud_variables(cloud: &FakeCloud) -> [(&'static str, String); 2] {
+    [("VECTOR_ROBLOX_CLOUD_URL", cloud.url()), ("ROBLOX_ASSETS_API_KEY", API_KEY.to_owned())]
+}
+
+pub(super) fn search(browser: &Browser<'_>, text: &str) {
+    browser.until("document.querySelector('.store [name=text]')");
+    browser.run("document.querySelector('.store [name=text]').value = ''", &[]);
+    browser.click(".store [name=text]");
+    browser.enter(text);
+    browser.click(".store form button.main");
+}
+
+/// The number of assets whose thumbnail is in this state.
+fn in_state(state: &str) -> String {
+    format!("document.querySelectorAll('.asset [data-state={state}]').length")
+}
+
+#[test]
+fn asset_is_found_shown_and_inserted() {
+    let Some(stage) = Stage::set() else { return };
+    let oak = StoreAsset {
+        creator: (7, "<b>somebody</b>".to_owned()),
+        scripts: 2,
+        ..StoreAsset::model(20, "Oak <img src=x onerror=alert(1)>")
+    };
+    let hidden = StoreAsset { is_verified: false, ..StoreAsset::model(23, "Oak of a stranger") };
+    let others = [21, 22].map(|id| StoreAsset::model(id, &format!("Oak {id}")));
+    let cloud = FakeCloud::start([vec![oak, hidden], others.to_vec()].concat());
+    cloud.show(20, PIXEL.to_vec());
+    cloud.set_thumbnail_state(21, "Blocked");
+    cloud.show(22, b"<html>not a picture</html>".to_vec());
+    cloud.deliver(20, places::sample(Format::Rbxm));
+    let bench = bench(&cloud);
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.click(".tabs [data-page=store]");
+    browser.until_shown(".store .empty h2", "Search Roblox's Creator Store");
+    search(&browser, "oak");
+    browser.until("document.querySelectorAll('.asset').length === 3");
+    let first = browser.text(".asset");
+    for said in [
+        "Oak <img src=x onerror=alert(1)>",
+        "by <b>somebody</b> ✓",
+        "free",
+        "900 triangles",
+        "2 scripts",
+    ] {
+        assert!(first.contains(said), "{said} is not in {first}");
+    }
+    browser.expect("404 (Not Found)");
+    browser.until(&format!("{} === 1 && {} === 2", in_state("there"), in_state("missing")));
+    let missing =
+        browser.is("[...document.querySelectorAll('.asset .why')].map((it) => it.textContent)");
+    assert!(
+        missing[1].as_str().unwrap().contains("Roblox does not show this thumbnail"),
+        "{missing}"
+    );
+    assert!(missing[2].as_str().unwrap().contains("is not a picture"), "{missing}");
+    browser.click(".store [name=any]");
+    browser.click(".store form button.main");
+    browser.until("document.querySelectorAll('.asset').length === 4");
+    browser.click(".asset [data-act=insert-asset]");
+    browser.until_shown("#log .card .title", "Insert asset 20");
+    let sent = cloud.requests();
+    assert!(sent.iter().filter(|it| it.has_key).count() == 1, "{sent:?}");
+    cloud.fail_next(Fault::too_many(90));
+    browser.click(".tabs [data-page=store]");
+    browser.expect("429");
+    browser.until_shown(".sheet .empty h1", "Try again in 90 s");
+}
+
+#[test]
+fn three_hundred_results_are_painted_from_the_cache() {
+    let Some(stage) = Stage::set() else { return };
+    let assets = (1..=300).map(|id| StoreAsset::model(id, &format!("Oak {id}"))).collect();
+    let cloud = FakeCloud::start(assets);
+    (1..=300).for_each(|id| cloud.show(id, PIXEL.to_vec()));
+    let bench = bench(&cloud);
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.click(".tabs [data-page=store]");
+    search(&browser, "oak");
+    for shown in (50..=300).step_by(50) {
+        browser.until(&format!("document.querySelectorAll('.asset').length === {shown}"));
+        browser.run("document.querySelector('[data-act=more-assets]')?.click()", &[]);
+    }
+    let page_requests = || {
+        let sent = cloud.requests();
+        sent.iter().filter(|it| it.target.contains("thumbnails.roblox.com")).count()
+    };
+    assert_eq!(page_requests(), 6, "the thumbnails of a page are asked for together");
+    // All of them at once, from the daemon's memory.
+    let start = Instant::now();
+    let load = "const done = arguments[arguments.length - 1];
+        const pictures = [...document.querySelectorAll('.asset img')];
+        const token = localStorage.getItem('vector-token');
+        const from = performance.now();
+        Promise.all(pictures.map(async (it) => {
+            const answer = await fetch(it.dataset.picture, { headers: { Authorization: `Bearer ${token}` } });
+            it.src = URL.createObjectURL(await answer.blob());
+            await it.decode();
+        })).then(() => requestAnimationFrame(() => done(performance.now() - from)));";
+    let cold = browser.run_async(load, &[]);
+    let warm = browser.run_async(load, &[]);
+    eprintln!("300 thumbnails: {cold} ms at first, {warm} ms from the cache");
+    assert!(start.elapsed() < Duration::from_secs(30));
+    let loaded = cloud.requests().iter().filter(|it| it.target.contains("tr.rbxcdn.com")).count();
+    assert_eq!(loaded, 300, "each is loaded once");
+}
