@@ -45,7 +45,11 @@ fn environment_key_is_used_and_not_shown() {
     assert_eq!(answers.len(), 1);
     assert_eq!((answers[0]["usable"].as_bool(), answers[0]["why"].is_null()), (Some(true), true));
     let keys = with(&home, "OPENAI_API_KEY", KEY, &["key", "list"]);
-    assert!(keys.stdout.contains("openai         in the variable OPENAI_API_KEY"), "{}", keys.stdout);
+    assert!(
+        keys.stdout.contains("openai         in the variable OPENAI_API_KEY"),
+        "{}",
+        keys.stdout
+    );
     for output in [listed, json, keys] {
         assert!(!format!("{output:?}").contains(KEY), "{output:?}");
     }

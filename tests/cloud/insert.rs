@@ -294,3 +294,57 @@ fn key_is_in_no_log_ledger_or_answer() {
     }
     assert!(files > 3, "{files}");
 }
+
+#[cfg(unix)]
+mod at_a_terminal {
+    use vector_tests::person::Person;
+
+    use super::*;
+
+    /// Answers the questions about a card whose scripts are left out, and keeps the first.
+    fn keep_the_first(mut person: Person) {
+        let card = person.answers("[i]nsert scripts [?]", "?");
+        assert!(card.contains("left out"), "{card}");
+        person.answers("[i]nsert scripts [?]", "i");
+        let script = person.answers("Insert game.Workspace.Tree.Spread? [y]es [n]o", "y");
+        assert!(script.contains("local key = getfenv()"), "{script}");
+        person.answers("Insert game.Workspace.Tree.Spread.Helper? [y]es [n]o", "n");
+        let card = person.answers("[?]", "y");
+        assert!(card.contains("It inserts 1 script of asset 4711"), "{card}");
+        person.answers("Type yes to apply it despite that", "yes");
+        let (code, shown) = person.sees_the_end();
+        assert_eq!(code, 0, "{shown}");
+    }
+
+    fn has_the_first(bench: &Bench) {
+        let after = fs::read(&bench.place).unwrap();
+        assert_eq!(names_below(&after, &["Workspace", "Tree"]), ["Trunk", "Spread"]);
+        assert!(names_below(&after, &["Workspace", "Tree", "Spread"]).is_empty());
+    }
+
+    #[test]
+    fn script_is_kept_where_the_asset_is_inserted() {
+        let bench = Bench::new(Format::Rbxl);
+        let target = bench.place.display().to_string();
+        let mut command = bench.home.command(&["assets", "insert", &target, "4711"]);
+        command
+            .env("VECTOR_ROBLOX_CLOUD_URL", bench.cloud.url())
+            .env("ROBLOX_ASSETS_API_KEY", API_KEY);
+        keep_the_first(Person::runs(command));
+        has_the_first(&bench);
+    }
+
+    #[test]
+    fn script_is_kept_in_a_review() {
+        let bench = Bench::new(Format::Rbxl);
+        let (daemon, _human, opened) = daemon(&bench);
+        let ledger = bench.home.path().join("vector");
+        let mut agent = Agent::new(&daemon, &ledger, "test");
+        let args = json!({
+            "assetId": TREE, "parentPath": "game.Workspace", "session": opened["session"],
+        });
+        agent.propose("insert_asset", &args);
+        keep_the_first(Person::runs(bench.home.command(&["review", "--once"])));
+        has_the_first(&bench);
+    }
+}

@@ -3,11 +3,25 @@
 use std::time::{Duration, Instant};
 
 use fake_cloud::{API_KEY, FakeCloud, Fault, StoreAsset};
+use rbx_dom_weak::{InstanceBuilder, WeakDom};
 
 use super::*;
 
 /// A picture of one pixel.
 const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\x9cc\xf8\xff\xff?\0\x05\xfe\x02\xfe\r\xefF\xb8\0\0\0\0IEND\xaeB`\x82";
+
+/// A model with two scripts.
+fn model() -> Vec<u8> {
+    let script = |name: &str| {
+        let text = format!("print('{name}')\n");
+        InstanceBuilder::new("Script").with_name(name).with_property("Source", text)
+    };
+    let model = InstanceBuilder::new("Model").with_name("Oak").with_child(script("One"));
+    let model = model.with_child(script("Two")).with_child(InstanceBuilder::new("Part"));
+    let workspace = InstanceBuilder::new("Workspace").with_child(model);
+    let game = WeakDom::new(InstanceBuilder::new("DataModel").with_child(workspace));
+    places::encode(&game, Format::Rbxm)
+}
 
 fn bench(cloud: &FakeCloud) -> Bench {
     let home = Home::new();
@@ -53,7 +67,7 @@ fn asset_is_found_shown_and_inserted() {
     cloud.show(20, PIXEL.to_vec());
     cloud.set_thumbnail_state(21, "Blocked");
     cloud.show(22, b"<html>not a picture</html>".to_vec());
-    cloud.deliver(20, places::sample(Format::Rbxm));
+    cloud.deliver(20, model());
     let bench = bench(&cloud);
     let browser = stage.browser();
     bench.enter(&browser);
@@ -85,6 +99,23 @@ fn asset_is_found_shown_and_inserted() {
     browser.until("document.querySelectorAll('.asset').length === 4");
     browser.click(".asset [data-act=insert-asset]");
     browser.until_shown("#log .card .title", "Insert asset 20");
+    let shown = bench.human.call("GET", "/api/proposals", &Json::Null).ok();
+    let card = shown["proposals"][0]["seq"].as_u64().unwrap();
+    browser.run("location.hash = arguments[0]", &[format!("#/proposals/{card}").into()]);
+    browser.until_shown("section.script h3", "left out");
+    assert_eq!(browser.is("document.querySelectorAll('[data-act=whole-script]').length"), 0);
+    browser.until("document.querySelector('#one .proposal[data-seen]')");
+    browser.run(
+        "document.querySelector('[data-act=keep-script]').scrollIntoView({ block: 'center' })",
+        &[],
+    );
+    browser.click("[data-act=keep-script]");
+    browser.until_shown("main", "It inserts 1 script of asset 20");
+    browser.until(
+        "document.querySelector('#one .proposal').dataset.of !== arguments[0]"
+            .replace("arguments[0]", &format!("'{card}'"))
+            .as_str(),
+    );
     let sent = cloud.requests();
     assert!(sent.iter().filter(|it| it.has_key).count() == 1, "{sent:?}");
     cloud.fail_next(Fault::too_many(90));
