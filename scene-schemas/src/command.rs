@@ -187,7 +187,7 @@ impl AssetContents {
 
     /// Returns what is left out of an asset unless a person keeps it: its scripts, and the links that
     /// replace a model by the newest version of a package. By their numbers, from 1.
-    pub fn scripts_and_links(&self) -> Vec<u32> {
+    pub fn list_scripts_and_links(&self) -> Vec<u32> {
         let links = (0..self.len()).filter(|at| self.is_package_link(*at));
         let links = links.map(|at| at as u32 + 1);
         let all: BTreeSet<u32> = self.scripts.iter().map(|script| script.at).chain(links).collect();
@@ -196,7 +196,7 @@ impl AssetContents {
 
     /// Returns whether each instance is inserted if these are left out, by their numbers from 1, with
     /// their descendants.
-    pub fn kept_instances(&self, left_out: &[u32]) -> Vec<bool> {
+    pub fn flag_inserted(&self, left_out: &[u32]) -> Vec<bool> {
         let mut kept = vec![true; self.len()];
         for number in left_out {
             if let Some(is_kept) = kept.get_mut((*number as usize).wrapping_sub(1)) {
@@ -215,11 +215,11 @@ impl AssetContents {
 
     /// Returns these contents without some instances, by their numbers from 1, and without their
     /// descendants.
-    pub fn without(&self, left_out: &[u32]) -> Cow<'_, Self> {
+    pub fn remove_left_out(&self, left_out: &[u32]) -> Cow<'_, Self> {
         if left_out.is_empty() {
             return Cow::Borrowed(self);
         }
-        let kept = self.kept_instances(left_out);
+        let kept = self.flag_inserted(left_out);
         let mut rest = Self { classes: self.classes.clone(), ..Self::default() };
         let mut numbers = vec![0; self.len()];
         for at in (0..self.len()).filter(|at| kept[*at]) {
@@ -426,14 +426,6 @@ impl Command {
             | Self::Delete { target, .. }
             | Self::EditScript { target, .. }
             | Self::EditMemory { target, .. } => target,
-        }
-    }
-
-    /// Returns what an insertion inserts of its asset.
-    pub fn inserted_contents(&self) -> Option<Cow<'_, AssetContents>> {
-        match self {
-            Self::Insert { contents, left_out, .. } => Some(contents.without(left_out)),
-            _ => None,
         }
     }
 

@@ -365,6 +365,13 @@ pub struct Preview {
     pub scripts: Vec<ScriptDiff>,
 }
 
+impl Preview {
+    /// Returns the scripts that the proposal changes or adds, without those of assets that it leaves out.
+    pub fn changed_scripts(&self) -> impl Iterator<Item = &ScriptDiff> {
+        self.scripts.iter().filter(|script| !script.left_out)
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 pub(crate) fn is_zero(n: &u32) -> bool {
     *n == 0

@@ -10,7 +10,7 @@ use scene_schemas::Command;
 use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::{Proposal, Row};
 use vector_core::policy::needs_second_confirmation;
-use vector_core::proposal::{ProposalUnit, draft_kept, draft_part, list_units};
+use vector_core::proposal::{ProposalUnit, draft_part, draft_with_scripts, list_units};
 use vector_core::workflow::{CALLS, WorkflowInput};
 use vector_engine::{EngineError, WorkflowRun};
 use vector_providers::model_choice::OFFLINE;
@@ -173,7 +173,7 @@ fn keep_scripts(
     if kept.is_empty() {
         return Ok(false);
     }
-    let revised = run.revise_proposal(seq, |draft| draft_kept(draft, proposal, &kept));
+    let revised = run.revise_proposal(seq, |draft| draft_with_scripts(draft, proposal, &kept));
     Ok(show_refusal(revised)?.is_some())
 }
 
@@ -443,7 +443,7 @@ fn created_ids(command: &Command) -> Vec<String> {
         Command::Create { id, .. } => (id, 1),
         Command::Clone { id, count, .. } | Command::Restore { id, count, .. } => (id, *count),
         Command::Insert { id, contents, left_out, .. } => {
-            (id, contents.without(left_out).len() as u32)
+            (id, contents.remove_left_out(left_out).len() as u32)
         }
         _ => return Vec::new(),
     };

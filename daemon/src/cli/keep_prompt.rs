@@ -4,6 +4,7 @@ use scene_schemas::proposal::Proposal;
 
 use super::card::script_head;
 use super::hunks::hunk_lines;
+use super::style::terminal_line;
 use super::terminal::{Terminal, print_status};
 
 /// What the prompt of a card offers for scripts that are left out; empty if there are none.
@@ -26,7 +27,8 @@ pub(super) fn choose_scripts(proposal: &Proposal, terminal: &Terminal) -> anyhow
         }
         let lines = hunk_lines(&script.hunks, style, true).join("\n");
         terminal.show(&format!("\n{}\n{lines}\n", script_head(script, style)));
-        let question = format!("Insert {}? [y]es [n]o [q] go back", script.path);
+        let question =
+            format!("Insert {}? [y]es [n]o [q] go back", terminal_line(&script.path.to_string()));
         match terminal.ask_line(&question)?.unwrap_or_default().to_lowercase().as_str() {
             "y" | "yes" => kept.push(index),
             "q" | "quit" => return Ok(Vec::new()),

@@ -141,7 +141,7 @@ fn proposal_items(proposal: &Proposal) -> Vec<TreeItem> {
             notes: note.iter().map(|it| terminal_line(it).into_owned()).collect(),
         }
     });
-    let scripts = proposal.preview.scripts.iter().map(|script| {
+    let scripts = proposal.preview.changed_scripts().map(|script| {
         let command = proposal.commands.get(script.command as usize);
         let is_memory = command.is_some_and(Command::is_memory);
         let is_new = !is_memory && !matches!(command, Some(Command::EditScript { .. }));

@@ -9,7 +9,7 @@ use scene_schemas::api::{
 use scene_schemas::entry::{Approver, Finish, Seq};
 use scene_schemas::proposal::Proposal;
 use vector_core::proposal::{
-    ProposalUnit, draft_by_hand, draft_kept, draft_part, list_units, select_members,
+    ProposalUnit, draft_by_hand, draft_part, draft_with_scripts, list_units, select_members,
 };
 use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_engine::{Engine, EngineError};
@@ -134,7 +134,7 @@ impl SessionActor {
         scripts: &[u32],
     ) -> Result<Seq, EngineError> {
         self.engine.check_readable()?;
-        self.engine.revise_proposal(seq, |draft| draft_kept(draft, proposal, scripts))
+        self.engine.revise_proposal(seq, |draft| draft_with_scripts(draft, proposal, scripts))
     }
 
     /// Replaces a proposal with one that a person changed by hand.

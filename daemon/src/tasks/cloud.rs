@@ -35,7 +35,8 @@ fn find_key(purpose: KeyPurpose) -> Result<SecretKey, String> {
         format!(
             "Roblox delivers assets only with an API key of yours ({why}). Create one at \
              https://create.roblox.com/dashboard/credentials with the scope {}, or insert the asset \
-             with the place open in Studio.",
+             with the place open in Studio. A running daemon reads the keychain, and the variables of \
+             the terminal that started it.",
             purpose.scopes().join(", ")
         )
     })
@@ -62,7 +63,7 @@ pub fn try_key(purpose: KeyPurpose, key: &SecretKey) -> Result<(), CloudFailure>
     match wait_for(tried, &CancelSwitch::new()) {
         Ok(Ok(Err(failure))) if failure.kind != CloudFailureKind::NotFound => Err(failure),
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(_)) => Err(CloudFailure::slow(request.host, CHECK_TIMEOUT)),
+        Ok(Err(_)) => Err(CloudFailure::from_timeout(request.host, CHECK_TIMEOUT)),
         Err(why) => Err(CloudFailure { kind: CloudFailureKind::Unreachable, message: why }),
     }
 }

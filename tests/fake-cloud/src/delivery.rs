@@ -13,8 +13,13 @@ use serde_json::json;
 
 use super::{FakeCloud, SharedState, json_answer, lock_state};
 
-/// The key that the server accepts.
-pub const API_KEY: &str = "fake-cloud-key-of-nobody-0123456789";
+/// The key that the server accepts. It is as long as those of Open Cloud.
+pub const API_KEY: &str = "fake-cloud-key-of-nobody-\
+    0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\
+    0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\
+    0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\
+    0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\
+    0123456789abcdef";
 
 /// A server of files.
 const FILE_HOST: &str = "c0.rbxcdn.com";

@@ -175,10 +175,17 @@ impl CloudClient {
             if status.is_success() {
                 return Ok(body);
             }
+            // Before the message is cut: it may repeat the key.
+            let body = key.map_or(body.clone(), |key| hide_key(&body, key));
             Err(CloudFailure::from_status(host, status.as_u16(), retry_after, &body))
         };
-        timeout(time, read).await.unwrap_or_else(|_| Err(CloudFailure::slow(host, time)))
+        timeout(time, read).await.unwrap_or_else(|_| Err(CloudFailure::from_timeout(host, time)))
     }
+}
+
+/// Replaces a key in a body.
+fn hide_key(body: &[u8], key: &str) -> Vec<u8> {
+    String::from_utf8_lossy(body).replace(key, "***").into_bytes()
 }
 
 /// Decompresses a file, if it is compressed.

@@ -61,7 +61,7 @@ impl CloudFailure {
     }
 
     /// A service that does not answer in time.
-    pub fn slow(host: &str, limit: Duration) -> Self {
+    pub fn from_timeout(host: &str, limit: Duration) -> Self {
         Self::unreachable(host, &format!("it did not answer within {} s", limit.as_secs()))
     }
 

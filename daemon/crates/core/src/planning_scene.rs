@@ -55,6 +55,9 @@ pub struct PlanningScene {
     large_change: u32,
 }
 
+/// The most assets of one call: each may be large.
+const MAX_ASSETS: usize = 8;
+
 /// Assets as files, for a place that is not open in Studio.
 #[derive(Debug)]
 struct KnownAssets {
@@ -306,6 +309,14 @@ impl PlanningScene {
 
     /// Adds an asset as it was downloaded for a call, or the reason why it was not.
     pub fn add_asset(&mut self, call: Seq, asset: u64, file: Result<Vec<u8>, String>) {
+        let count = self.assets.by_number.keys().filter(|(of, _)| *of == call).count();
+        let file = if count < MAX_ASSETS {
+            file
+        } else {
+            Err(format!(
+                "One call can insert at most {MAX_ASSETS} assets. Split it into several calls."
+            ))
+        };
         let read = file.and_then(|bytes| {
             let model =
                 AssetModel::read(&bytes).map_err(|refusal| format!("Asset {asset} {refusal}"))?;
@@ -338,6 +349,11 @@ impl PlanningScene {
         self.assets.missing.take()
     }
 
+    /// Forgets what is known of assets for all calls.
+    pub fn forget_all_assets(&mut self) {
+        self.assets.by_number.clear();
+    }
+
     /// Forgets what is known of assets for a call that is not planned any more.
     pub fn forget_assets(&mut self, call: Seq) {
         self.assets.by_number.retain(|(of, _), _| *of != call);
@@ -346,7 +362,7 @@ impl PlanningScene {
     /// Inserts an asset as the last children of `parent`. Calls `after` when each root is inserted.
     ///
     /// # Errors
-    /// The asset is not in the ledger any more, or its contents are others.
+    /// The asset is not in the ledger any more, its contents are others, or the file cannot hold them.
     pub fn insert_model(
         &mut self,
         hash: &Fingerprint,
@@ -360,8 +376,7 @@ impl PlanningScene {
         let models = self.assets.models.borrow();
         match models.get(hash) {
             Some(KnownModel { model, .. }) if model.contents() == contents => {
-                self.scene.insert_model(model, left_out, parent, after);
-                Ok(())
+                self.scene.insert_model(model, left_out, parent, after)
             }
             _ => refuse!("The recorded contents of the asset are damaged."),
         }

@@ -158,7 +158,7 @@ pub(crate) fn written_paths(commands: &[Command]) -> BTreeSet<InstancePath> {
                 paths.insert(parent.path.child(name, None));
             }
             Command::Insert { parent, contents, left_out, .. } => {
-                let contents = contents.without(left_out);
+                let contents = contents.remove_left_out(left_out);
                 let roots = contents.parents.iter().zip(&contents.names);
                 let roots = roots.filter(|(above, _)| **above == 0);
                 paths.extend(roots.map(|(_, name)| parent.path.child(name, None)));

@@ -355,6 +355,7 @@ impl Planner {
     /// Forgets what belongs to workflows, because none is active any more.
     pub(crate) fn forget_workflows(&mut self) {
         self.blobs.clear();
+        self.scene.forget_all_assets();
         self.scene.drop_blobs(|_| false);
         self.planned_texts.clear();
     }

@@ -84,8 +84,9 @@ impl Planner {
         let Plan::Propose(mut now, answer) = plan else {
             return Ok(plan);
         };
-        if let Some((from, whole)) = &earlier.original {
-            keep_same_scripts(&earlier.proposal, &mut now);
+        if let Some((from, whole)) = &earlier.original
+            && keep_same_scripts(&earlier.proposal, &mut now)
+        {
             let all = [whole, &earlier.proposal, &*now];
             let taken = rematch_selection(all, earlier.has_ids, &self.scene, &self.blobs)?;
             self.scene.rollback(mark);

@@ -1,5 +1,7 @@
 //! Assets as they are downloaded: model files, what is in them, and their insertion into a file.
 
+use std::borrow::Cow;
+
 use rbx_dom_weak::ustr;
 use rbx_types::Variant;
 use scene_schemas::command::{AssetContents, AssetScript};
@@ -21,6 +23,8 @@ const OTHER_FILES: [(&[u8], &str); 9] = [
     (b"version ", "a mesh"),
     (b"{", "data in JSON"),
 ];
+
+const TERRAIN: &str = "Terrain";
 
 /// An asset as a model file.
 #[derive(Debug)]
@@ -73,6 +77,9 @@ impl Scene {
             if self.tree.parent(*node) == Some(ROOT) && reflection::is_service(class) {
                 return refuse!("contains the service {class}, so it is not a model.");
             }
+            if class == TERRAIN {
+                return refuse!("contains terrain, of which a place has only its own.");
+            }
             let count = contents.classes.len() as u32;
             let at = *classes.entry(class.to_owned()).or_insert(count);
             if at == count {
@@ -102,15 +109,18 @@ impl Scene {
 
     /// Inserts a model as the last children of `parent`, without the instances that are left out, by
     /// their numbers in its contents. Calls `after` when each root is inserted. References out of what
-    /// is inserted become empty.
+    /// is inserted become empty, and links of scripts to other texts than their own are dropped.
+    ///
+    /// # Errors
+    /// The file cannot hold a name or a value; the scene is unchanged.
     pub fn insert_model(
         &mut self,
         model: &AssetModel,
         left_out: &[u32],
         parent: Node,
         mut after: impl FnMut(&Self, Node),
-    ) {
-        let kept = model.contents.kept_instances(left_out);
+    ) -> Result<(), Refusal> {
+        let kept = model.contents.flag_inserted(left_out);
         let inserted = model.nodes.iter().zip(kept).filter(|(_, is_kept)| *is_kept);
         let inserted: Vec<u32> = inserted.map(|(node, _)| *node).collect();
         let first = self.copy_nodes(&model.scene, &inserted);
@@ -122,11 +132,34 @@ impl Scene {
             for property in UNIQUE {
                 self.set_unjournaled(copy, ustr(property), None);
             }
+            // What was shown is what runs.
+            self.set_unjournaled(copy, ustr("LinkedSource"), None);
+        }
+        if let Err(refusal) = self.check_copies(first) {
+            self.remove_inserted(first);
+            return Err(refusal);
         }
         for root in roots {
             self.tree.link(root, parent.0, None);
             self.attach_subtree(root);
             after(self, Node(root));
         }
+        Ok(())
+    }
+
+    /// Checks that the file can hold the names and values of instances that were copied into it.
+    fn check_copies(&mut self, first: u32) -> Result<(), Refusal> {
+        for copy in first..self.tree.len() {
+            let node = Node(copy);
+            self.check_text(self.tree.name_text(copy))?;
+            for key in self.stored_keys(copy) {
+                let Some(value) = self.variant_of(copy, key).map(Cow::into_owned) else { continue };
+                if let Variant::String(text) = &value {
+                    self.check_text(text)?;
+                }
+                self.check_storable(node, key, &value)?;
+            }
+        }
+        Ok(())
     }
 }

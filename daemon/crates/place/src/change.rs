@@ -125,7 +125,7 @@ impl Scene {
     }
 
     /// Removes an inserted instance and all instances with a higher number.
-    fn remove_inserted(&mut self, node: u32) {
+    pub(super) fn remove_inserted(&mut self, node: u32) {
         self.tree.unlink(node);
         for removed in node..self.tree.len() {
             self.note_removed_text(removed);

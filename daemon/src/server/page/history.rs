@@ -146,9 +146,9 @@ fn entry_kind(entry: &HistoryEntry) -> String {
 
 /// Renders an entry with its actions. `about` is the proposal that it concerns.
 pub(super) fn entry_view(found: &HistoryRecord, about: Option<&ProposalView>) -> Markup {
-    let changed = about.map(|view| view.proposal.preview.scripts.as_slice()).unwrap_or_default();
+    let changed = about.into_iter().flat_map(|view| view.proposal.preview.changed_scripts());
     // The memory of a place has no path.
-    let scripts = changed.iter().map(|it| &it.path).filter(|path| !path.segments.is_empty());
+    let scripts = changed.map(|it| &it.path).filter(|path| !path.segments.is_empty());
     let (line, seq) = (&found.line, found.record.seq);
     let text = serde_json::to_string_pretty(&found.record).unwrap_or_default();
     let is_applied = line.outcome == Some(HistoryOutcome::Applied);

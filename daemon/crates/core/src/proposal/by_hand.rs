@@ -193,7 +193,7 @@ pub fn draft_by_hand(
 
 /// Whether warnings of a kind are found while the call is planned, so that drafting its commands again
 /// does not find them.
-fn is_of_the_call(kind: WarningKind) -> bool {
+pub(super) fn is_of_the_call(kind: WarningKind) -> bool {
     match kind {
         WarningKind::Fuzzy
         | WarningKind::Name

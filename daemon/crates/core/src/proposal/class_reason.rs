@@ -93,7 +93,7 @@ impl ChangeTally {
                 }
                 Command::Insert { id, contents, left_out, .. } => {
                     own.insert(id.clone());
-                    tally.created += contents.without(left_out).len();
+                    tally.created += contents.remove_left_out(left_out).len();
                 }
                 Command::Delete { count, .. } => tally.deleted += *count as usize,
                 _ if is_own => {}

@@ -169,7 +169,7 @@ impl Footprint {
                 self.written_structure.has_any_class = true;
             }
             Command::Insert { parent, contents, left_out, .. } => {
-                let contents = contents.without(left_out);
+                let contents = contents.remove_left_out(left_out);
                 self.read_path(&parent.path);
                 let roots = contents.parents.iter().zip(&contents.names);
                 for (_, name) in roots.filter(|(above, _)| **above == 0) {

@@ -4,15 +4,17 @@
 //! left out unless the person keeps it. They are not checked like edits: a script does not have to
 //! compile to be flagged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use scene_schemas::command::{AssetContents, AssetScript};
+use scene_schemas::command::AssetContents;
 use scene_schemas::proposal::{Change, Proposal, Row, ScriptDiff, WarningKind};
 use scene_schemas::refusal::{Refusal, refuse};
-use scene_schemas::{Fingerprint, InstanceId, InstancePath};
+use scene_schemas::{Fingerprint, InstanceId, InstancePath, Target};
 use vector_luau::ScanFinding;
-use vector_place::{Node, Scene, count_noun};
+use vector_place::{Node, Scene, count_noun, reflection};
 
+use super::by_hand::is_of_the_call;
+use super::part::{created_instances, map_targets};
 use super::{CONTEXT, Command, ProposalDraft, draft_again};
 
 /// Maximum rows listed per asset.
@@ -31,53 +33,128 @@ fn find_inserted(scene: &Scene, id: &InstanceId, k: usize) -> Option<Node> {
 /// preview.
 ///
 /// # Errors
-/// The preview has no such script, or the script is not left out.
-pub fn draft_kept(
+/// The preview has no such script, the script is not left out, or it is inside of something else that
+/// is.
+pub fn draft_with_scripts(
     draft: &mut ProposalDraft<'_>,
     proposal: &Proposal,
     scripts: &[u32],
 ) -> Result<(), Refusal> {
-    let mut changed = proposal.clone();
+    let mut wanted: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for index in scripts {
         let Some(diff) = proposal.preview.scripts.get(*index as usize) else {
             return refuse!("The proposal does not have a script {index}. Scripts count from 0.");
         };
-        let all = &proposal.preview.scripts[..*index as usize];
-        let nth = all.iter().filter(|it| it.command == diff.command).count();
-        match changed.commands.get_mut(diff.command as usize) {
+        let before = &proposal.preview.scripts[..*index as usize];
+        let nth = before.iter().filter(|it| it.command == diff.command).count();
+        let at = diff.command as usize;
+        match proposal.commands.get(at) {
             Some(Command::Insert { contents, left_out, .. }) if diff.left_out => {
-                keep_script(contents, left_out, nth);
+                let left_out = wanted.entry(at).or_insert_with(|| left_out.clone());
+                keep_script(contents, left_out, nth).map_err(|holder| {
+                    Refusal(format!(
+                        "{} cannot be kept: it is inside of {holder}, which is left out.",
+                        diff.path
+                    ))
+                })?;
             }
             _ => return refuse!("{} is not left out.", diff.path),
         }
     }
+    for warning in proposal.warnings.iter().filter(|it| is_of_the_call(it.kind)) {
+        draft.add_warning(warning.kind, &warning.text);
+    }
+    let mut changed = proposal.clone();
+    change_left_out(&mut changed, &wanted);
     draft_again(draft, &changed, |_| true, &BTreeMap::new())
 }
 
-/// Leaves out of a proposal's assets what an earlier version left out of them, if their contents are
-/// the same.
-pub fn keep_same_scripts(earlier: &Proposal, now: &mut Proposal) {
-    for command in &mut now.commands {
-        let Command::Insert { asset, contents, left_out, .. } = command else { continue };
-        let before = earlier.commands.iter().find_map(|it| match it {
-            Command::Insert { asset: of, contents: same, left_out, .. } => {
-                (of == asset && same == contents).then_some(left_out)
-            }
-            _ => None,
+/// Leaves out of a proposal's assets what an earlier version left out of them. Returns false if the
+/// contents of one are others now: what was kept of it is not known to be the same.
+pub fn keep_same_scripts(earlier: &Proposal, now: &mut Proposal) -> bool {
+    let mut before: Vec<&Command> =
+        earlier.commands.iter().filter(|it| matches!(it, Command::Insert { .. })).collect();
+    let mut wanted: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    for (at, command) in now.commands.iter().enumerate() {
+        let Command::Insert { asset, contents, .. } = command else { continue };
+        let same = before.iter().position(|it| {
+            matches!(it, Command::Insert { asset: of, contents: same, .. }
+                if of == asset && same == contents)
         });
-        if let Some(before) = before {
-            left_out.clone_from(before);
+        // Each is the earlier version of one.
+        if let Some(same) = same
+            && let Command::Insert { left_out, .. } = before.remove(same)
+        {
+            wanted.insert(at, left_out.clone());
         }
     }
+    change_left_out(now, &wanted);
+    before.is_empty()
 }
 
-/// Takes the nth script of an asset, and the scripts that it is in, out of what is left out.
-fn keep_script(contents: &AssetContents, left_out: &mut Vec<u32>, nth: usize) {
+/// Changes what a proposal leaves out of its assets, by the indices of its commands. Instances are
+/// numbered in the order in which they are created, so those of later commands get other ids.
+fn change_left_out(proposal: &mut Proposal, wanted: &BTreeMap<usize, Vec<u32>>) {
+    let mut ids: HashMap<InstanceId, InstanceId> = HashMap::new();
+    let mut shift = 0_i64;
+    for (at, command) in proposal.commands.iter_mut().enumerate() {
+        let Some(first) = command.new_instance_number() else { continue };
+        let start = u32::try_from(i64::from(first) + shift).unwrap_or(first);
+        let mut add = |old: u32, new: u32| {
+            ids.insert(InstanceId::new_in_proposal(old), InstanceId::new_in_proposal(new));
+        };
+        if let (Command::Insert { contents, left_out, .. }, Some(wanted)) =
+            (&mut *command, wanted.get(&at))
+        {
+            let kept = contents.flag_inserted(left_out).into_iter();
+            let (mut old, mut new) = (first, start);
+            for (was, is) in kept.zip(contents.flag_inserted(wanted)) {
+                if was && is {
+                    add(old, new);
+                }
+                old += u32::from(was);
+                new += u32::from(is);
+            }
+            shift += i64::from(new - start) - i64::from(old - first);
+            left_out.clone_from(wanted);
+        } else if let Some((_, count)) = created_instances(command) {
+            (0..count).for_each(|k| add(first + k, start + k));
+        }
+        if let Some((id, _)) = created_instances(command) {
+            *id = InstanceId::new_in_proposal(start);
+        }
+    }
+    let commands = std::mem::take(&mut proposal.commands).into_iter();
+    // The closure never fails.
+    let renamed = commands.filter_map(|command| {
+        let rename = &mut |target: Target| {
+            let id = ids.get(&target.id).cloned().unwrap_or(target.id);
+            Ok(Target { id, path: target.path })
+        };
+        map_targets(command, rename).ok()
+    });
+    proposal.commands = renamed.collect();
+}
+
+/// Takes the nth script of an asset, and the scripts that it is in, out of what is left out. The error
+/// names what else it is in that is left out.
+fn keep_script(
+    contents: &AssetContents,
+    left_out: &mut Vec<u32>,
+    nth: usize,
+) -> Result<(), String> {
+    let is_script = |at: u32| contents.scripts.binary_search_by_key(&at, |it| it.at).is_ok();
     let mut at = contents.scripts.get(nth).map_or(0, |script| script.at);
     while at != 0 {
-        left_out.retain(|it| *it != at);
+        if let Ok(found) = left_out.binary_search(&at) {
+            if !is_script(at) {
+                return Err(contents.names[at as usize - 1].clone());
+            }
+            left_out.remove(found);
+        }
         at = contents.parents.get(at as usize - 1).copied().unwrap_or(0);
     }
+    Ok(())
 }
 
 impl ProposalDraft<'_> {
@@ -92,7 +169,7 @@ impl ProposalDraft<'_> {
     ) -> Result<Vec<Node>, Refusal> {
         let id = InstanceId::new_in_proposal(self.scene.next_new_number());
         let expect = self.expected_fingerprint(parent);
-        let inserted = contents.without(&left_out);
+        let inserted = contents.remove_left_out(&left_out);
         let roots: Vec<usize> =
             (0..inserted.len()).filter(|at| inserted.parents[*at] == 0).collect();
         for at in &roots {
@@ -116,7 +193,7 @@ impl ProposalDraft<'_> {
         contents: &AssetContents,
         left_out: &[u32],
     ) {
-        let inserted = contents.without(left_out);
+        let inserted = contents.remove_left_out(left_out);
         let nodes: Vec<Option<Node>> =
             (0..inserted.len()).map(|k| find_inserted(self.scene, id, k)).collect();
         for (at, node) in nodes.iter().enumerate() {
@@ -136,36 +213,32 @@ impl ProposalDraft<'_> {
                 self.more_rows += 1;
             }
         }
-        let kept = contents.kept_instances(left_out);
-        let mut kept_nodes = nodes.iter();
-        // Instances that are left out have the paths that they would have if there were no others.
-        let mut paths: Vec<InstancePath> = Vec::with_capacity(contents.len());
-        for (at, is_kept) in kept.iter().enumerate() {
-            let node = if *is_kept { kept_nodes.next().copied().flatten() } else { None };
-            paths.push(match (node, contents.parents[at] as usize) {
-                (Some(node), _) => self.scene.path(node),
-                (None, 0) => parent.child(&contents.names[at], None),
-                (None, above) => paths[above - 1].child(&contents.names[at], None),
-            });
+        if inserted.is_empty() {
+            let text = format!("Nothing of asset {asset} is inserted unless you keep a script.");
+            self.add_warning(WarningKind::Scripts, text);
         }
-        self.note_inserted_scripts(command, asset, contents, &kept, &paths);
-        self.warn_of_left_out(asset, contents, &kept, &paths);
+        let kept = contents.flag_inserted(left_out);
+        let mut count = 0;
+        let positions = kept.iter().map(|is_kept| {
+            count += usize::from(*is_kept);
+            count
+        });
+        let positions = positions.collect();
+        let paths = ContentPaths { contents, kept: &kept, positions, nodes: &nodes, parent };
+        self.note_inserted_scripts(command, asset, &paths);
+        self.warn_of_left_out(asset, &paths);
     }
 
-    fn note_inserted_scripts(
-        &mut self,
-        command: u32,
-        asset: u64,
-        contents: &AssetContents,
-        kept: &[bool],
-        paths: &[InstancePath],
-    ) {
-        let at = |script: &AssetScript| script.at as usize - 1;
-        let of = |is_kept: bool| {
-            let scripts = contents.scripts.iter().filter(move |it| kept[at(it)] == is_kept);
-            scripts.map(move |it| &paths[at(it)]).collect::<Vec<_>>()
-        };
-        for (found, fate) in [(of(true), "inserts"), (of(false), "leaves out")] {
+    fn note_inserted_scripts(&mut self, command: u32, asset: u64, paths: &ContentPaths<'_>) {
+        let scripts: Vec<(bool, InstancePath, &str)> = (paths.contents.scripts.iter())
+            .map(|script| {
+                let at = script.at as usize - 1;
+                (paths.kept[at], paths.path(self.scene, at), script.text.as_str())
+            })
+            .collect();
+        for (is_kept, fate) in [(true, "inserts"), (false, "leaves out")] {
+            let found = scripts.iter().filter(|it| it.0 == is_kept);
+            let found: Vec<&InstancePath> = found.map(|(_, path, _)| path).collect();
             if !found.is_empty() {
                 let what = count_noun(found.len(), "script", "scripts");
                 let named = name_paths(&found);
@@ -173,30 +246,31 @@ impl ProposalDraft<'_> {
                 self.add_warning(WarningKind::Scripts, text);
             }
         }
-        let mut left = MAX_SHOWN;
-        for script in &contents.scripts {
-            let (path, text) = (paths[at(script)].clone(), script.text.as_str());
-            let is_kept = kept[at(script)];
-            self.warn_of_script(&path, vector_luau::scan_script(text), is_kept);
-            let is_shown = text.len() <= left;
-            if is_shown {
-                left -= text.len();
-            } else {
-                let text = format!("{path} is too long to show here; read it before it runs.");
-                self.add_warning(WarningKind::Scripts, text);
+        // What is inserted is shown before what is not.
+        let (mut left, mut is_shown) = (MAX_SHOWN, vec![false; scripts.len()]);
+        for wanted in [true, false] {
+            for (at, (is_kept, _, text)) in scripts.iter().enumerate() {
+                if *is_kept == wanted && text.len() <= left {
+                    left -= text.len();
+                    is_shown[at] = true;
+                }
             }
+        }
+        let hidden: Vec<&InstancePath> =
+            scripts.iter().zip(&is_shown).filter(|(_, it)| !**it).map(|(it, _)| &it.1).collect();
+        if !hidden.is_empty() {
+            let named = name_paths(&hidden);
+            let text = format!("Too long to show here; read them before they run: {named}.");
+            self.add_warning(WarningKind::Scripts, text);
+        }
+        for ((is_kept, path, text), is_shown) in scripts.into_iter().zip(is_shown) {
+            self.warn_of_script(&path, vector_luau::scan_script(text), is_kept);
             let added = if is_kept { text.lines().count() as u32 } else { 0 };
             let hunks =
                 if is_shown { vector_text_edit::diff_hunks("", text, CONTEXT) } else { Vec::new() };
-            let left_out = !is_kept;
-            self.inserted_scripts.push(ScriptDiff {
-                command,
-                path,
-                left_out,
-                added,
-                removed: 0,
-                hunks,
-            });
+            let (left_out, removed) = (!is_kept, 0);
+            let diff = ScriptDiff { command, path, left_out, added, removed, hunks };
+            self.inserted_scripts.push(diff);
         }
     }
 
@@ -211,42 +285,84 @@ impl ProposalDraft<'_> {
         }
     }
 
-    /// Warns of what else is left out: links to packages, and what is below a script.
-    fn warn_of_left_out(
-        &mut self,
-        asset: u64,
-        contents: &AssetContents,
-        kept: &[bool],
-        paths: &[InstancePath],
-    ) {
+    /// Warns of what else is left out: links to packages, instances of unknown classes, and what is
+    /// below a script.
+    fn warn_of_left_out(&mut self, asset: u64, paths: &ContentPaths<'_>) {
+        let (contents, kept) = (paths.contents, paths.kept);
         let mut is_script = vec![false; contents.len()];
         for script in &contents.scripts {
             is_script[script.at as usize - 1] = true;
         }
         let others = (0..contents.len()).filter(|at| !kept[*at] && !is_script[*at]);
-        let (links, below): (Vec<usize>, Vec<usize>) =
+        let (links, others): (Vec<usize>, Vec<usize>) =
             others.partition(|at| contents.is_package_link(*at));
-        if !links.is_empty() {
-            let named: Vec<_> = links.iter().map(|at| &paths[*at]).collect();
-            let text = format!(
-                "Asset {asset} would be replaced by the newest version of its package, whatever it \
-                 contains then. Its links are left out: {}.",
-                name_paths(&named)
-            );
-            self.add_warning(WarningKind::Scripts, text);
+        let (unknown, below): (Vec<usize>, Vec<usize>) = others
+            .into_iter()
+            .partition(|at| reflection::find_class(contents.class_of(*at)).is_none());
+        let link = format!(
+            "Asset {asset} would be replaced by the newest version of its package, whatever it \
+             contains then. Its links are left out"
+        );
+        for (found, what) in [
+            (links, link.as_str()),
+            (unknown, "Left out, because Vector does not know their classes"),
+            (below, "Below scripts that are left out"),
+        ] {
+            if !found.is_empty() {
+                let named = found.iter().take(MAX_NAMED).map(|at| paths.path(self.scene, *at));
+                let named: Vec<String> = named.map(|path| path.to_string()).collect();
+                let text = format!("{what}: {}.", join_named(named, found.len()));
+                self.add_warning(WarningKind::Scripts, text);
+            }
         }
-        if !below.is_empty() {
-            let named: Vec<_> = below.iter().map(|at| &paths[*at]).collect();
-            let text = format!("Below scripts that are left out: {}.", name_paths(&named));
-            self.add_warning(WarningKind::Scripts, text);
+    }
+}
+
+/// Where the instances of an asset are, or would be.
+struct ContentPaths<'a> {
+    contents: &'a AssetContents,
+    /// Whether each instance is inserted.
+    kept: &'a [bool],
+    /// For each instance, how many are inserted up to it.
+    positions: Vec<usize>,
+    /// The instances that are inserted, in their order.
+    nodes: &'a [Option<Node>],
+    /// The parent of the asset.
+    parent: &'a InstancePath,
+}
+
+impl ContentPaths<'_> {
+    /// Returns the path of an instance by its index. One that is left out has the path that it would
+    /// have if no sibling had its name.
+    fn path(&self, scene: &Scene, at: usize) -> InstancePath {
+        let mut names = Vec::new();
+        let mut at = at;
+        let mut path = loop {
+            if self.kept[at] {
+                let node = self.nodes.get(self.positions[at] - 1).copied().flatten();
+                break node.map_or_else(|| self.parent.clone(), |node| scene.path(node));
+            }
+            names.push(self.contents.names[at].as_str());
+            match self.contents.parents[at] as usize {
+                0 => break self.parent.clone(),
+                above => at = above - 1,
+            }
+        };
+        for name in names.into_iter().rev() {
+            path = path.child(name, None);
         }
+        path
     }
 }
 
 /// Joins the first paths, and the count of the others.
 fn name_paths(paths: &[&InstancePath]) -> String {
-    let named: Vec<String> = paths.iter().take(MAX_NAMED).map(ToString::to_string).collect();
-    match paths.len().saturating_sub(MAX_NAMED) {
+    join_named(paths.iter().take(MAX_NAMED).map(ToString::to_string).collect(), paths.len())
+}
+
+/// Joins the first names of this many, and the count of the others.
+fn join_named(named: Vec<String>, count: usize) -> String {
+    match count.saturating_sub(named.len()) {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),
     }

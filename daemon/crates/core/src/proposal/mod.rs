@@ -54,7 +54,7 @@ pub use self::compare::{ChangeMade, DifferentChange, VersionDifference, compare_
 use self::conflict::text_conflict;
 pub use self::cut_preview::{CutPreview, cut_preview};
 pub use self::footprint::Footprint;
-pub use self::insert::{draft_kept, keep_same_scripts};
+pub use self::insert::{draft_with_scripts, keep_same_scripts};
 pub use self::inverse::{InverseCommands, UndoStep, build_inverse, target_fingerprint};
 pub use self::large_change::LARGE_CHANGE;
 pub use self::part::{

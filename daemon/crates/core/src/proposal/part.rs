@@ -240,19 +240,32 @@ fn edit_again(
     if edits.is_empty() { Ok(()) } else { draft.edit_script(node, edits) }
 }
 
+/// Returns the id of the first instance that a command creates, and the number of all of them. None if
+/// it creates none.
+pub(super) fn created_instances(command: &mut Command) -> Option<(&mut InstanceId, u32)> {
+    Some(match command {
+        Command::Create { id, .. } => (id, 1),
+        Command::Clone { id, count, .. } | Command::Restore { id, count, .. } => (id, *count),
+        Command::Insert { id, contents, left_out, .. } => {
+            (id, contents.remove_left_out(left_out).len() as u32)
+        }
+        Command::Set { .. }
+        | Command::SetMany { .. }
+        | Command::Move { .. }
+        | Command::Delete { .. }
+        | Command::EditScript { .. }
+        | Command::EditMemory { .. } => return None,
+    })
+}
+
 /// Gives the instances that a command creates the next free ids, and records the old ones.
 pub(super) fn renumber_ids(
     new: u32,
     mut command: Command,
     ids: &mut HashMap<InstanceId, InstanceId>,
 ) -> Command {
-    let (id, count) = match &mut command {
-        Command::Create { id, .. } => (id, 1),
-        Command::Clone { id, count, .. } | Command::Restore { id, count, .. } => (id, *count),
-        Command::Insert { id, contents, left_out, .. } => {
-            (id, contents.without(left_out).len() as u32)
-        }
-        _ => return command,
+    let Some((id, count)) = created_instances(&mut command) else {
+        return command;
     };
     let old: Option<u32> = id.0.strip_prefix("new:").and_then(|k| k.parse().ok());
     if let Some(old) = old {

@@ -171,7 +171,7 @@ fn insert_asset(
     if !contents.is_sound() {
         return refuse!("The recorded contents of asset {asset} are damaged.");
     }
-    let inserted = contents.without(left_out);
+    let inserted = contents.remove_left_out(left_out);
     let roots: Vec<usize> = (0..inserted.len()).filter(|at| inserted.parents[*at] == 0).collect();
     for at in &roots {
         check_parent(scene, parent, inserted.class_of(*at))?;
@@ -185,7 +185,10 @@ fn insert_asset(
     match blob {
         None => preview_asset(scene, asset, parent, &inserted, &roots, after)?,
         Some(blob) => {
-            inserted.classes.iter().try_for_each(|class| check_rows(scene, class))?;
+            let classes: BTreeSet<u32> = inserted.class.iter().copied().collect();
+            let name =
+                |class: &u32| inserted.classes.get(*class as usize).map_or("", String::as_str);
+            classes.iter().try_for_each(|class| check_rows(scene, name(class)))?;
             planning.insert_model(blob, blobs, contents, left_out, parent, after)?;
         }
     }

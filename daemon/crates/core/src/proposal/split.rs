@@ -140,8 +140,8 @@ impl OwnerSplitter<'_> {
                     return Ok(false);
                 }
                 refuse!(
-                    "Asset {asset} cannot be inserted into files, and {} is in files of the Rojo project. \
-                     Insert it elsewhere, for example into game.Workspace.",
+                    "{} is in files of the Rojo project, and Studio would insert asset {asset} beside them. \
+                     Insert it into the project itself with `vector assets insert`, or elsewhere.",
                     parent.path
                 )
             }

@@ -31,7 +31,7 @@ pub fn count_creations<'a>(proposals: impl Iterator<Item = &'a Proposal> + Clone
             parts.push(path);
         }
     }
-    let has_behaviour = proposals.flat_map(|it| &it.preview.scripts).any(|script| {
+    let has_behaviour = proposals.flat_map(|it| it.preview.changed_scripts()).any(|script| {
         let holder = script.path.parent();
         let is_held = holder.is_some_and(|holder| {
             let is_own = |part: &InstancePath| {

@@ -1,11 +1,12 @@
 //! `insert_asset`: inserts a model from Roblox's catalogue with its contents.
 
+use scene_schemas::command::AssetContents;
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{BoundedNumber, InstancePath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use vector_place::Node;
+use vector_place::{Node, reflection};
 
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
 use crate::proposal::ProposalDraft;
@@ -29,12 +30,25 @@ struct InsertAssetArgs {
 
 /// The maximum size of an asset that Studio reports: what a message can hold.
 const MAX_STUDIO_INSTANCES: usize = 20_000;
-/// The maximum size of an asset that is inserted into a file.
-const MAX_FILE_INSTANCES: usize = 500_000;
-/// The maximum size of an asset's scripts in total: what a card can show.
+/// The maximum size of an asset that is inserted into a file. All of it is named in the proposal.
+const MAX_FILE_INSTANCES: usize = 200_000;
+/// The maximum bytes and number of an asset's scripts: what a person can read.
 const MAX_TEXT: usize = 400_000;
+const MAX_SCRIPTS: usize = 1_000;
+/// The maximum depth of an asset. Paths of deeper instances would be too long.
+const MAX_DEPTH: usize = 200;
 /// Maximum number of roots listed in the answer.
 const LISTED: usize = 50;
+
+/// Returns the number of levels of an asset.
+fn find_depth(contents: &AssetContents) -> usize {
+    let mut depths: Vec<usize> = Vec::with_capacity(contents.len());
+    for above in &contents.parents {
+        let depth = (*above as usize).checked_sub(1).and_then(|above| depths.get(above));
+        depths.push(depth.map_or(1, |depth| depth + 1));
+    }
+    depths.into_iter().max().unwrap_or(0)
+}
 
 fn plan(args: &InsertAssetArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let asset = args.asset_id.get();
@@ -44,16 +58,27 @@ fn plan(args: &InsertAssetArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, R
     }
     let text: usize = contents.scripts.iter().map(|script| script.text.len()).sum();
     let most = if blob.is_some() { MAX_FILE_INSTANCES } else { MAX_STUDIO_INSTANCES };
-    if contents.len() > most || text > MAX_TEXT {
+    let scripts = contents.scripts.len();
+    if contents.len() > most || text > MAX_TEXT || scripts > MAX_SCRIPTS {
         return refuse!(
-            "Asset {asset} has {} instances and {text} bytes of scripts, and a card can show at \
-             most {most} and {MAX_TEXT}. Ask the user to insert it in Studio by hand.",
+            "Asset {asset} has {} instances, and {scripts} scripts of {text} bytes. At most {most}, \
+             {MAX_SCRIPTS} and {MAX_TEXT} can be reviewed. Ask the user to insert it in Studio by hand.",
             contents.len()
         );
     }
+    if find_depth(&contents) > MAX_DEPTH {
+        return refuse!("Asset {asset} is nested more than {MAX_DEPTH} levels deep.");
+    }
     let parent = draft.parent_or_models(&args.parent_path)?;
-    let left_out = contents.scripts_and_links();
-    let count = contents.without(&left_out).len();
+    let mut left_out = contents.list_scripts_and_links();
+    if blob.is_some() {
+        // A class that is not known may be one of scripts. Studio knows its classes.
+        let is_unknown = |at: &usize| reflection::find_class(contents.class_of(*at)).is_none();
+        left_out.extend((0..contents.len()).filter(is_unknown).map(|at| at as u32 + 1));
+        left_out.sort_unstable();
+        left_out.dedup();
+    }
+    let count = contents.remove_left_out(&left_out).len();
     let roots: Vec<Node> = draft.insert_asset(asset, parent, contents, left_out.clone(), blob)?;
     let paths: Vec<_> = roots.iter().take(LISTED).map(|root| draft.scene().path(*root)).collect();
     let title = match paths.first() {

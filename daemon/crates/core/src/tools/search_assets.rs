@@ -19,6 +19,8 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 
 /// Maximum bytes of a search. Longer ones could carry data out.
 const MAX_QUERY: usize = 200;
+/// Maximum bytes of the name of a page, which Roblox chooses.
+const MAX_PAGE: usize = 4_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -58,9 +60,10 @@ fn plan_search(args: SearchAssetsArgs) -> Result<StoreSearch, Refusal> {
     if query.is_empty() {
         return refuse!("`query` is empty. Give words to search for, such as \"oak tree\".");
     }
-    for (name, text) in [("query", query), ("page", args.page.as_deref().unwrap_or_default())] {
-        if text.len() > MAX_QUERY {
-            return refuse!("`{name}` has {} bytes; at most {MAX_QUERY} are allowed.", text.len());
+    let page = args.page.as_deref().unwrap_or_default();
+    for (name, text, most) in [("query", query, MAX_QUERY), ("page", page, MAX_PAGE)] {
+        if text.len() > most {
+            return refuse!("`{name}` has {} bytes; at most {most} are allowed.", text.len());
         }
     }
     Ok(StoreSearch {
@@ -88,6 +91,6 @@ mod tests {
         assert!(plan(json!({ "query": "  " })).unwrap_err().contains("words to search for"));
         let long = plan(json!({ "query": "x".repeat(201) })).unwrap_err();
         assert_eq!(long, "`query` has 201 bytes; at most 200 are allowed.");
-        assert!(plan(json!({ "query": "x", "page": "y".repeat(201) })).is_err());
+        assert!(plan(json!({ "query": "x", "page": "y".repeat(4_001) })).is_err());
     }
 }

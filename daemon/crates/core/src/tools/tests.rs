@@ -15,7 +15,7 @@ use vector_place::{FileFormat, Node, Scene};
 
 use super::{Plan, plan_call};
 use crate::planning_scene::PlanningScene;
-use crate::proposal::{BlobStore, perform_command};
+use crate::proposal::{BlobStore, ProposalDraft, draft_with_scripts, perform_command};
 
 const MAIN: &str = "local speed = 10\n\nlocal function run()\n\tprint(speed)\nend\n\nrun()\n";
 
@@ -395,6 +395,37 @@ fn asset_for_a_place_file_is_downloaded_and_pinned() {
     assert_eq!(to.path.to_string(), "game.Workspace.House.Tree.Trunk");
     scene.rollback(mark);
     assert_eq!(scene.scene_mut().encode().unwrap(), before);
+    // The text that was shown is the one that runs, and what the file cannot hold is refused now.
+    let mut odd = Scene::empty(FileFormat::Xml);
+    let root = odd.root();
+    let module = odd.create(root, "ModuleScript", "Module");
+    odd.set_source(module, "return 1\n".to_owned());
+    let linked = Value::String("rbxassetid://1".to_owned());
+    odd.set_property(module, "LinkedSource", Some(&linked)).unwrap();
+    scene.add_asset(Seq(7), 6, Ok(odd.encode().unwrap()));
+    let Ok(Plan::Propose(module, _)) = call(&mut scene, "insert_asset", json!({ "assetId": 6 }))
+    else {
+        panic!("it is not proposed")
+    };
+    scene.rollback(mark);
+    scene.begin_scope(Seq(7));
+    let none = BlobStore::new();
+    draft_with_scripts(&mut ProposalDraft::new(&mut scene, &none), &module, &[0]).unwrap();
+    let kept = at(&scene, "game.Workspace.Module");
+    assert_eq!(scene.stored_value(kept, "LinkedSource"), None);
+    scene.rollback(mark);
+    let mut xml = Scene::empty(FileFormat::Xml);
+    let root = xml.root();
+    xml.create(root, "Workspace", "Workspace");
+    let mut xml: PlanningScene = Scene::decode(&xml.encode().unwrap()).unwrap().into();
+    let mut odd = Scene::empty(FileFormat::Binary);
+    let root = odd.root();
+    let model = odd.create(root, "Model", "Tree");
+    odd.create(model, "Part", "a\u{1}");
+    xml.add_asset(Seq(7), 7, Ok(odd.encode().unwrap()));
+    let refused = call(&mut xml, "insert_asset", json!({ "assetId": 7 })).unwrap_err();
+    assert!(refused.contains("U+0001"), "{refused}");
+    assert_eq!(xml.len(), 1);
     // Elsewhere it is read from the ledger, and must be what was planned.
     let command = proposal.commands[0].clone();
     let mut other = place();

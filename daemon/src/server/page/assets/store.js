@@ -43,8 +43,10 @@ act("more-assets", async (button) => {
 
 /** Shows the request, whose proposal is decided like any other. */
 act("insert-asset", async ({ dataset }) => {
-  const session = root.querySelector("[name=place]").value;
-  const { workflow } = await call("POST", `/api/sessions/${session}/assets`, { asset: Number(dataset.asset) });
+  const place = root.querySelector("[name=place]");
+  // A place may have been opened since the first results.
+  if (!place) return search();
+  const { workflow } = await call("POST", `/api/sessions/${encodeURIComponent(place.value)}/assets`, { asset: Number(dataset.asset) });
   toast("The asset is being loaded", "good", "What it contains is shown before it is inserted.");
   location.hash = `#/now/${workflow}`;
 });

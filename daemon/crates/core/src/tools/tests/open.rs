@@ -13,7 +13,9 @@ use super::super::{Plan, plan_call};
 use super::{at, base, call};
 use crate::planning_scene::PlanningScene;
 use crate::policy;
-use crate::proposal::{BlobStore, ProposalDraft, draft_kept, keep_same_scripts, perform_command};
+use crate::proposal::{
+    BlobStore, ProposalDraft, draft_with_scripts, keep_same_scripts, perform_command,
+};
 
 /// Workspace with a part Wall and a model House. Their properties are unknown.
 pub(super) fn place() -> PlanningScene {
@@ -63,7 +65,7 @@ fn keep(
     scene.begin_scope(Seq(7));
     let blobs = BlobStore::new();
     let mut draft = ProposalDraft::new(scene, &blobs);
-    draft_kept(&mut draft, proposal, scripts).map_err(|refusal| refusal.0)?;
+    draft_with_scripts(&mut draft, proposal, scripts).map_err(|refusal| refusal.0)?;
     draft.finish(&base()).map_err(|refusal| refusal.0)
 }
 
@@ -115,14 +117,93 @@ fn kept_script_is_inserted_with_the_scripts_that_it_is_in() {
     assert!(keep(&mut scene, &kept, &[3]).unwrap_err().contains("does not have a script 3"));
     // The same asset is inserted again with the same scripts; a changed one without any.
     let mut again = all_out.clone();
-    keep_same_scripts(&kept, &mut again);
+    assert!(keep_same_scripts(&kept, &mut again));
     assert_eq!(again.commands, kept.commands);
     let mut changed = all_out.clone();
     let Command::Insert { contents, .. } = &mut changed.commands[0] else { panic!() };
     contents.scripts[2].text = "return 1\n".to_owned();
     let before = changed.clone();
-    keep_same_scripts(&kept, &mut changed);
+    assert!(!keep_same_scripts(&kept, &mut changed));
     assert_eq!(changed, before);
+}
+
+#[test]
+fn later_commands_change_the_same_instances_when_a_script_is_kept() {
+    let mut scene = place();
+    scene.scene_mut().set_asset_contents(5, Ok(asset()));
+    let mark = scene.journal_mark();
+    let trunk = "game.Workspace.Tree.Trunk";
+    let list = json!({ "title": "A tree", "changes": [
+        { "tool": "insert_asset", "args": { "assetId": 5, "parentPath": "game.Workspace" } },
+        { "tool": "rename_instance", "args": { "path": trunk, "newName": "Stem" } },
+        { "tool": "create_instance", "args": {
+            "className": "Folder", "parentPath": "game.Workspace.Leaf", "props": { "Name": "Pot" },
+        } },
+        { "tool": "rename_instance", "args": {
+            "path": "game.Workspace.Leaf.Pot", "newName": "Bowl",
+        } },
+    ] });
+    let Ok(Plan::Propose(all_out, _)) = call(&mut scene, "propose_changes", list) else {
+        panic!("it is not proposed")
+    };
+    scene.rollback(mark);
+    let kept = keep(&mut scene, &all_out, &[0]).unwrap();
+    let paths: Vec<String> =
+        scene.descendants(scene.root()).map(|node| scene.path(node).to_string()).collect();
+    let tree = "game.Workspace.Tree";
+    for path in [&format!("{tree}.Grow"), &format!("{tree}.Stem"), "game.Workspace.Leaf.Bowl"] {
+        assert!(paths.iter().any(|it| it == path), "{path} is not in {paths:?}");
+    }
+    scene.rollback(mark);
+    // And when it is planned again.
+    let mut again = (*all_out).clone();
+    assert!(keep_same_scripts(&kept, &mut again));
+    assert_eq!(again.commands, kept.commands);
+}
+
+#[test]
+fn script_inside_of_a_package_link_is_not_kept() {
+    let mut scene = place();
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let holds = AssetContents {
+        classes: texts(&["Model", "PackageLink", "Script"]),
+        class: vec![0, 1, 2],
+        parents: vec![0, 1, 2],
+        names: texts(&["Tree", "Link", "Grow"]),
+        scripts: vec![AssetScript { at: 3, text: "print(1)\n".to_owned() }],
+    };
+    scene.scene_mut().set_asset_contents(5, Ok(holds));
+    let mark = scene.journal_mark();
+    let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
+    scene.rollback(mark);
+    let refused = keep(&mut scene, &proposal, &[0]).unwrap_err();
+    assert!(refused.contains("it is inside of Link, which is left out"), "{refused}");
+}
+
+#[test]
+fn asset_that_nobody_can_review_is_refused() {
+    let mut scene = place();
+    let deep = |count: u32| AssetContents {
+        classes: vec!["Folder".to_owned()],
+        class: vec![0; count as usize],
+        parents: (0..count).collect(),
+        names: vec!["It".to_owned(); count as usize],
+        scripts: Vec::new(),
+    };
+    scene.scene_mut().set_asset_contents(5, Ok(deep(201)));
+    let refused = insert(&mut scene, json!({ "assetId": 5 })).unwrap_err();
+    assert!(refused.contains("more than 200 levels"), "{refused}");
+    let script = |at| AssetScript { at, text: String::new() };
+    let many = AssetContents {
+        classes: vec!["Script".to_owned()],
+        class: vec![0; 1_001],
+        parents: vec![0; 1_001],
+        names: vec!["It".to_owned(); 1_001],
+        scripts: (1..=1_001).map(script).collect(),
+    };
+    scene.scene_mut().set_asset_contents(6, Ok(many));
+    let refused = insert(&mut scene, json!({ "assetId": 6 })).unwrap_err();
+    assert!(refused.contains("1001 scripts"), "{refused}");
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn subtree_size(command: &Command) -> Option<u32> {
     let size = match command {
         Command::Clone { count, .. } => *count,
         Command::Insert { contents, left_out, .. } => {
-            let contents = contents.without(left_out);
+            let contents = contents.remove_left_out(left_out);
             let is_root = |parent: &&u32| **parent == 0;
             let rest = contents.parents.iter().skip(1);
             rest.take_while(|parent| !is_root(parent)).count() as u32 + 1
