@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     let mut complete = true;
     let parts = number("--parts");
     for (parts, meshes) in
-        parts.map_or(vec![(1, 0), (20_000, 900), (300_000, 0)], |it| vec![(it, 0)])
+        parts.map_or(vec![(1, 0), (20_000, 900), (190_000, 0)], |it| vec![(it, 0)])
     {
         complete &= compare(&place, parts, meshes, runs);
     }

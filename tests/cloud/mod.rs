@@ -2,4 +2,5 @@
 
 mod contract;
 mod insert;
+mod keys;
 mod search;

@@ -225,7 +225,7 @@ impl SessionHandle {
         self.request(move |reply| SessionMessage::ActOnWorkflow(workflow, action, settings, reply))
     }
 
-    /// Starts a workflow with one call, which plans a revert or the restoration of a checkpoint.
+    /// Starts a workflow with one call of the user, such as a revert or the insertion of an asset.
     pub(crate) fn start_call(&self, goal: String, call: ToolCall) -> Answer<WorkflowStarted> {
         self.request(move |reply| SessionMessage::StartCall(goal, call, reply))
     }

@@ -110,7 +110,7 @@ pub(crate) enum SessionMessage {
     ProposedScript(Seq, usize, Reply<ProposedScript>),
     /// The user's action on a workflow.
     ActOnWorkflow(Seq, WorkflowAction, RequestSettings, Reply<()>),
-    /// Starts a workflow with this goal and the call that plans the revert.
+    /// Starts a workflow with this goal and one call of the user.
     StartCall(String, ToolCall, Reply<WorkflowStarted>),
     /// Request for a picture.
     Picture(PictureSubject, PictureOptions, Reply<Vec<u8>>),
