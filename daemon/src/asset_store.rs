@@ -171,6 +171,16 @@ impl AssetStore {
         self.changed.notify_waiters();
     }
 
+    /// Returns the pictures of these assets that are there already.
+    pub(crate) fn known_thumbnails(&self, assets: &[u64]) -> Vec<(u64, Arc<[u8]>)> {
+        let thumbnails = self.lock();
+        let picture = |asset: &u64| match thumbnails.get(asset)? {
+            KnownThumbnail::Picture(picture) => Some((*asset, Arc::clone(picture))),
+            KnownThumbnail::Requested | KnownThumbnail::Missing(_) => None,
+        };
+        assets.iter().filter_map(picture).collect()
+    }
+
     /// Returns the picture of an asset.
     ///
     /// # Errors

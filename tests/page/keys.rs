@@ -49,6 +49,7 @@ fn tab_reaches_every_control_in_order_with_visible_focus() {
         "a Vector",
         "a Chat",
         "a Proposals1",
+        "a Assets",
         "a History",
         "a Usage",
         "a Settings",

@@ -18,6 +18,11 @@ impl DaemonHandle {
         self.state.asset_store.search(search).await
     }
 
+    /// Returns the pictures of these assets that are there already.
+    pub(crate) fn known_thumbnails(&self, assets: &[u64]) -> Vec<(u64, Arc<[u8]>)> {
+        self.state.asset_store.known_thumbnails(assets)
+    }
+
     /// Returns the picture of an asset.
     ///
     /// # Errors

@@ -18,8 +18,8 @@ pub struct ChangeExtent {
 
 impl ChangeExtent {
     pub fn from_proposal(proposal: &Proposal) -> Self {
-        let scripts = &proposal.preview.scripts;
-        let lines = scripts.iter().map(|it| (it.added, it.removed));
+        let scripts = proposal.preview.changed_scripts();
+        let lines = scripts.map(|it| (it.added, it.removed));
         let lines = lines.reduce(|(added, removed), (a, r)| (added + a, removed + r));
         Self { operations: proposal.operation_count(), lines }
     }

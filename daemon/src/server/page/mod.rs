@@ -199,6 +199,10 @@ async fn render_history_part(
                 found => store::store_view(&wanted, found.as_ref(), &sessions),
             }
         }
+        "thumbnails" => {
+            let assets = store::listed_assets(parameters)?;
+            store::thumbnail_data(&daemon.known_thumbnails(&assets))
+        }
         "merges" => merges::merges_view(&daemon.list_merges().await?),
         "deploying" => {
             let hold = parameters.number("hold")?.unwrap_or_default();

@@ -1,10 +1,15 @@
 //! The Creator Store: a search, and its results as a grid of assets that can be inserted.
 
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, html};
 use scene_schemas::api::{Failure, FailureKind, SessionView, Sessions};
 use vector_cloud::{AssetKind, AssetSearch, AssetSummary, SearchPage};
 
 use super::format::{self, safe_text};
+use crate::asset_store::picture_type;
 use crate::failure::failure;
 use crate::server::extract::{FromParameters, Parameters};
 
@@ -155,11 +160,10 @@ fn is_instance(kind: AssetKind) -> bool {
 
 fn asset_card(asset: &AssetSummary, can_insert: bool) -> Markup {
     let name = safe_text(&asset.name);
-    let picture = format!("/api/assets/{}/thumbnail", asset.id);
     html! {
         li.asset data-key={ "a" (asset.id) } {
             figure data-state="loading" {
-                img data-picture=(picture) alt="" width="150" height="150";
+                img data-thumbnail=(asset.id) alt="" width="150" height="150";
                 p.why role="status" {}
             }
             h2 { (name) }
@@ -184,6 +188,25 @@ fn asset_card(asset: &AssetSummary, can_insert: bool) -> Markup {
                 }
                 code.dim { (asset.id) }
             }
+        }
+    }
+}
+
+/// Parses the numbers of assets, as the page lists them.
+pub(super) fn listed_assets(parameters: &Parameters) -> Result<Vec<u64>, Failure> {
+    let text = parameters.text("text")?.unwrap_or_default();
+    let assets = text.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>();
+    assets.map_err(|_| {
+        let message = format!("`{text}` is not a list of numbers of assets.");
+        failure(FailureKind::BadRequest, message, "Separate the numbers by commas.")
+    })
+}
+
+/// Renders pictures as data, many in one answer: a request for each would take longer than all of them.
+pub(super) fn thumbnail_data(pictures: &[(u64, Arc<[u8]>)]) -> Markup {
+    html! {
+        @for (asset, picture) in pictures {
+            data value=(asset) data-type=[picture_type(picture)] data-bytes=(STANDARD.encode(picture)) {}
         }
     }
 }

@@ -1,7 +1,7 @@
 // The page of the Creator Store: a search, a grid of its results, and their insertion.
 
 import { call, part } from "./daemon.js";
-import { act, elements, swap, tell, toast } from "./ui.js";
+import { act, elements, failed, swap, tell, toast } from "./ui.js";
 
 let root = null;
 /** The search that is shown. */
@@ -17,7 +17,27 @@ export async function show(main) {
 async function search() {
   const own = ++turn;
   const html = await part("store", wanted);
-  if (own === turn) swap(root, html);
+  if (own !== turn) return;
+  swap(root, html);
+  paint(root).catch(failed);
+}
+
+/** Shows the thumbnails that the daemon has already. The others are loaded when they come into view. */
+async function paint(within) {
+  const images = new Map([...within.querySelectorAll("[data-state=loading] > img[data-thumbnail]:not([data-picture])")].map((it) => [it.dataset.thumbnail, it]));
+  if (images.size === 0) return;
+  const known = elements(await part("thumbnails", { text: [...images.keys()].join(",") }));
+  for (const { value, dataset } of known.children) {
+    const bytes = Uint8Array.from(atob(dataset.bytes), (letter) => letter.charCodeAt(0));
+    const url = URL.createObjectURL(new Blob([bytes], { type: dataset.type }));
+    const image = images.get(value);
+    image.addEventListener("load", () => URL.revokeObjectURL(url), { once: true });
+    image.src = url;
+    image.closest("figure").dataset.state = "there";
+    images.delete(value);
+  }
+  for (const [asset, image] of images) image.dataset.picture = `/api/assets/${asset}/thumbnail`;
+  tell(within);
 }
 
 act("search-store", async (form) => {
@@ -37,8 +57,8 @@ act("more-assets", async (button) => {
   const row = button.closest("li");
   const fresh = [...elements(html).children];
   row.replaceWith(...fresh);
-  fresh.forEach(tell);
-  fresh[0]?.querySelector("button")?.focus({ preventScroll: true });
+  (fresh[0]?.querySelector("button") ?? root.querySelector(".store [name=text]")).focus({ preventScroll: true });
+  await paint(root.querySelector(".assets"));
 });
 
 /** Shows the request, whose proposal is decided like any other. */
