@@ -122,7 +122,10 @@ impl AssetStore {
                         );
                     }
                     ThumbnailState::Missing => {
-                        self.set(asset, KnownThumbnail::Missing("There is no thumbnail."));
+                        self.set(
+                            asset,
+                            KnownThumbnail::Missing("Roblox has not made a thumbnail."),
+                        );
                     }
                 }
                 missing.retain(|it| *it != asset);

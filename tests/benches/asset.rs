@@ -31,8 +31,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The first argument of the child that inserts with the rbx crates.
 const BARE: &str = "bare-insert";
-/// The size of the meshes of a model, in bytes each: a model of many parts has few, and one of few has
-/// many.
+/// The size of each mesh, in bytes.
 const MESH_BYTES: usize = 20_000;
 
 fn main() -> ExitCode {

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -11,11 +10,12 @@ use vector_cloud::{AssetKind, AssetSearch, AssetSummary, CreatorFilter, SearchPa
 use vector_core::prompt::ToolCall;
 
 use super::edit::{EditRequest, EditTask};
+use super::interrupt;
 use super::place_arg::PlaceArg;
 use super::style::{PaintKind, TextStyle, count_noun, terminal_line};
 use super::terminal::{print_line, print_status, print_stdout, stdout_style};
 use super::{DecideArgs, ExitStatus};
-use crate::tasks::cloud::cloud_client;
+use crate::tasks::cloud::find_assets;
 
 /// Find assets in Roblox's Creator Store, and insert them into a place or a project
 #[derive(Debug, Args)]
@@ -139,12 +139,7 @@ fn search_store(args: &SearchArgs) -> anyhow::Result<ExitStatus> {
         limit: args.limit,
         page: args.page.clone(),
     };
-    let client = cloud_client()?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("the search cannot be started")?;
-    let page = SearchPage::read(&runtime.block_on(client.read(&search.request(), None))?)?;
+    let page = find_assets(&search, &interrupt::cancel_switch()).map_err(anyhow::Error::msg)?;
     if args.json {
         print_line(&serde_json::to_string(&page)?);
         return Ok(ExitStatus::Done);
@@ -188,13 +183,8 @@ fn describe_asset(asset: &AssetSummary) -> String {
         let verified = if asset.is_creator_verified { " (verified)" } else { "" };
         parts.push(format!("by {}{verified}", terminal_line(creator)));
     }
-    if let Some(price) = &asset.price {
-        parts.push(if price.amount > 0.0 {
-            format!("{:.2} {}", price.amount, terminal_line(&price.currency))
-        } else {
-            "free".to_owned()
-        });
-    }
+    let price = asset.price.as_ref().map(ToString::to_string);
+    parts.extend(price.map(|price| terminal_line(&price).into_owned()));
     if let Some(votes) = asset.votes {
         parts.push(format!("{} up, {} down", votes.up, votes.down));
     }

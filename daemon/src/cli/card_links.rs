@@ -82,7 +82,7 @@ impl CardLinks {
             let found: ScriptFile = daemon.call(&request).ok()?;
             Some((path, FileLink::Url(found.url)))
         };
-        let scripts = proposal.preview.scripts.iter().take(MAX_SCRIPTS);
+        let scripts = proposal.preview.changed_scripts().take(MAX_SCRIPTS);
         Self { page, files: scripts.filter_map(link).collect() }
     }
 

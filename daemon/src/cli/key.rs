@@ -1,5 +1,5 @@
-//! `vector key`: manages the keys of providers and of Roblox's cloud in the system's keychain. A key is never an argument, which
-//! a shell would remember, and is never displayed.
+//! `vector key`: manages the keys of providers and of Roblox's cloud in the system's keychain. A key is
+//! never an argument, which a shell would remember, and is never displayed.
 
 use std::io::{IsTerminal, Read};
 use std::path::Path;

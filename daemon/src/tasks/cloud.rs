@@ -80,7 +80,7 @@ pub fn download_asset(asset: u64, cancel: &CancelSwitch) -> Result<Vec<u8>, Stri
         let answer = client.read(&delivery.request(), Some(key.expose())).await?;
         client.download(&delivery.read_location(&answer)?, MAX_ASSET_BYTES).await
     };
-    wait_for(download, cancel)?.map_err(|failure| describe_failure(asset, &failure, &key))
+    wait_for(download, cancel)?.map_err(|failure| describe_failure(asset, &failure))
 }
 
 /// Searches the Creator Store. Returns the page for a model.
@@ -101,11 +101,18 @@ pub fn search_store(wanted: &StoreSearch, cancel: &CancelSwitch) -> Result<Json,
         page: wanted.page.clone(),
         ..AssetSearch::new(&wanted.query)
     };
+    find_assets(&search, cancel).map(|page| page_json(&page))
+}
+
+/// Searches the Creator Store.
+///
+/// # Errors
+/// A sentence that says what to do.
+pub fn find_assets(search: &AssetSearch, cancel: &CancelSwitch) -> Result<SearchPage, String> {
     let client = cloud_client().map_err(|failure| failure.message)?;
     let request = search.request();
     let body = wait_for(client.read(&request, None), cancel)?;
-    let page = body.and_then(|body| SearchPage::read(&body)).map_err(|failure| failure.message)?;
-    Ok(page_json(&page))
+    body.and_then(|body| SearchPage::read(&body)).map_err(|failure| failure.message)
 }
 
 /// The number of results that a model reads at once.
@@ -127,7 +134,7 @@ fn page_json(page: &SearchPage) -> Json {
         let known = [
             ("creator", asset.creator.as_deref().map(Json::from)),
             ("votes", votes),
-            ("price", price.map(|it| json!(format!("{:.2} {}", it.amount, it.currency)))),
+            ("price", price.map(|it| json!(it.to_string()))),
             ("triangles", counts.triangles.map(Json::from)),
             ("scripts", counts.scripts.filter(|_| counts.has_scripts).map(Json::from)),
             ("seconds", asset.seconds.map(Json::from)),
@@ -169,8 +176,8 @@ fn wait_for<T>(request: impl Future<Output = T>, cancel: &CancelSwitch) -> Resul
 }
 
 /// Describes why an asset cannot be downloaded, with what is special to asset delivery.
-fn describe_failure(asset: u64, failure: &CloudFailure, key: &SecretKey) -> String {
-    let message = key.scrub_text(&failure.message);
+fn describe_failure(asset: u64, failure: &CloudFailure) -> String {
+    let message = &failure.message;
     let hint = match failure.kind {
         CloudFailureKind::Unauthorized => {
             " Set it again with `vector key set roblox-assets`.".to_owned()

@@ -176,7 +176,10 @@ impl CloudClient {
                 return Ok(body);
             }
             // Before the message is cut: it may repeat the key.
-            let body = key.map_or(body.clone(), |key| hide_key(&body, key));
+            let body = match key {
+                Some(key) => hide_key(&body, key),
+                None => body,
+            };
             Err(CloudFailure::from_status(host, status.as_u16(), retry_after, &body))
         };
         timeout(time, read).await.unwrap_or_else(|_| Err(CloudFailure::from_timeout(host, time)))

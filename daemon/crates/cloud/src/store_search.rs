@@ -1,5 +1,7 @@
 //! Search in the Creator Store (`toolbox-service/v2/assets:search`, a beta of Roblox). It needs no key.
 
+use std::fmt;
+
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -202,6 +204,16 @@ pub struct AssetPrice {
     pub amount: f64,
     /// An ISO 4217 code, such as USD.
     pub currency: String,
+}
+
+impl fmt::Display for AssetPrice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.amount > 0.0 {
+            write!(f, "{:.2} {}", self.amount, self.currency)
+        } else {
+            f.write_str("free")
+        }
+    }
 }
 
 /// What a model contains, as the service counts it. None where it does not say.

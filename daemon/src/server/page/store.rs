@@ -213,13 +213,7 @@ pub(super) fn thumbnail_data(pictures: &[(u64, Arc<[u8]>)]) -> Markup {
 
 fn asset_facts(asset: &AssetSummary) -> Vec<String> {
     let mut facts = Vec::new();
-    if let Some(price) = &asset.price {
-        facts.push(if price.amount > 0.0 {
-            format!("{:.2} {}", price.amount, safe_text(&price.currency))
-        } else {
-            "free".to_owned()
-        });
-    }
+    facts.extend(asset.price.as_ref().map(|price| safe_text(&price.to_string())));
     facts.extend(asset.votes.map(|votes| format!("{} up, {} down", votes.up, votes.down)));
     facts.extend(asset.counts.triangles.map(|it| format!("{} triangles", format::short_count(it))));
     facts.extend(asset.seconds.map(|seconds| format!("{seconds:.0} s")));
