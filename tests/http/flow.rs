@@ -229,6 +229,34 @@ fn change_that_the_place_shows_after_a_kill_is_settled_by_the_plugin() {
 }
 
 #[test]
+fn second_copies_of_updates_that_arrive_late_leave_the_place_as_it_is() {
+    let (_home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    let begin = json!({ "part": "begin", "total": 1 });
+    let nodes = json!({
+        "classes": ["Workspace"], "ids": ["studio:1"], "parents": [0], "class": [0],
+        "names": ["Workspace"],
+    });
+    // All requests of a snapshot have one version.
+    for part in [&begin, &json!({ "part": "nodes", "nodes": nodes }), &begin] {
+        plugin.say_as(1, json!([part])).ok();
+    }
+    let refused = plugin.say_as(1, json!([{ "part": "end" }]));
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    assert!(refused.body.to_string().contains("ended after 0 of them"), "{}", refused.body);
+    plugin.tell_place();
+    let gone = json!([{ "part": "removed", "id": "studio:2" }]);
+    plugin.say(gone.clone()).ok();
+    let back = json!({
+        "part": "added", "id": "studio:2", "parent": "studio:1", "class": "Part", "name": "Wall",
+    });
+    plugin.say(json!([back])).ok();
+    plugin.say_as(plugin.version - 1, gone).ok();
+    plugin.chat("rename game.Workspace.Wall to Tower").ok();
+    proposal(&mut plugin);
+}
+
+#[test]
 fn two_daemons_do_not_share_a_ledger_or_a_port() {
     let (home, daemon) = daemon();
     let path = home.path().display().to_string();

@@ -264,7 +264,8 @@ pub struct Plugin<'d> {
     pub epoch: u64,
     pub token: String,
     cursor: u64,
-    version: u64,
+    /// The version of its last scene update.
+    pub version: u64,
 }
 
 impl<'d> Plugin<'d> {
@@ -341,8 +342,13 @@ impl<'d> Plugin<'d> {
     /// Sends parts of a scene update.
     pub fn say(&mut self, parts: Json) -> Answer {
         self.version += 1;
+        self.say_as(self.version, parts)
+    }
+
+    /// Sends parts of a scene update as the update with this version.
+    pub fn say_as(&self, version: u64, parts: Json) -> Answer {
         let path = format!("/api/sessions/{}/scene", self.session);
-        let update = json!({ "epoch": self.epoch, "version": self.version, "parts": parts });
+        let update = json!({ "epoch": self.epoch, "version": version, "parts": parts });
         self.call("POST", &path, &update)
     }
 

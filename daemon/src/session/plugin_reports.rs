@@ -24,6 +24,7 @@ impl SessionActor {
         }
         self.engine.update_place(place);
         self.engine.reset_mirror();
+        self.version = 0;
         // A ledger error shows up again when the engine runs.
         let _ = self.engine.fail_playtests();
     }
@@ -45,6 +46,10 @@ impl SessionActor {
 
     pub(super) fn update_scene(&mut self, update: &SceneUpdate) -> Result<SceneReceipt, Failure> {
         self.check_epoch(update.epoch)?;
+        if update.version < self.version {
+            // A second copy of an earlier update, which arrived late.
+            return Ok(SceneReceipt { instances: self.engine.scene().mirrored_count() });
+        }
         for part in &update.parts {
             self.handle_undo(part).map_err(|error| engine_failure(&error))?;
             let result = self.engine.update_mirror(part).map_err(|error| engine_failure(&error))?;

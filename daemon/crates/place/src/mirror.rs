@@ -109,6 +109,7 @@ pub(super) struct StudioMirror {
 struct PartialSnapshot {
     builder: TreeBuilder,
     mirror: StudioMirror,
+    announced: u32,
     count: u32,
 }
 
@@ -345,11 +346,11 @@ impl Scene {
         }
     }
 
-    fn begin_snapshot(&mut self, total: u32) -> Result<(), OutOfSync> {
-        let total = total.min(2_000_000) as usize;
+    fn begin_snapshot(&mut self, announced: u32) -> Result<(), OutOfSync> {
+        let total = announced.min(2_000_000) as usize;
         let (builder, mut mirror) = (TreeBuilder::new(total), StudioMirror::default());
         mirror.ids.reserve(total);
-        let snapshot = PartialSnapshot { builder, mirror, count: 0 };
+        let snapshot = PartialSnapshot { builder, mirror, announced, count: 0 };
         self.mirror_mut()?.snapshot = Some(Box::new(snapshot));
         Ok(())
     }
@@ -358,7 +359,13 @@ impl Scene {
         let Some(snapshot) = self.mirror_mut()?.snapshot.take() else {
             return out_of_sync("a snapshot ended that had not begun");
         };
-        let PartialSnapshot { builder, mut mirror, count } = *snapshot;
+        let PartialSnapshot { builder, mut mirror, announced, count } = *snapshot;
+        if count != announced {
+            // A request that was sent twice may begin the snapshot a second time.
+            return out_of_sync(format!(
+                "a snapshot of {announced} instances ended after {count} of them"
+            ));
+        }
         (mirror.is_complete, mirror.instances) = (true, count);
         *self = Self::from_mirror(mirror, builder.finish_hung());
         Ok(())
@@ -551,7 +558,7 @@ impl StudioMirror {
         let Some(snapshot) = &mut self.snapshot else {
             return out_of_sync("instances of a snapshot that had not begun");
         };
-        let PartialSnapshot { builder, mirror, count } = &mut **snapshot;
+        let PartialSnapshot { builder, mirror, count, .. } = &mut **snapshot;
         let len = nodes.ids.len();
         if [nodes.parents.len(), nodes.class.len(), nodes.names.len()] != [len; 3] {
             return out_of_sync("columns of different lengths");

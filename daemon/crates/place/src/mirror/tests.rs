@@ -156,3 +156,22 @@ fn invalid_updates_are_refused_and_tree_stays_complete() {
     assert!(scene.update_mirror(&nodes(&[("A", 0, "Folder", "")])).is_err());
     assert!(scene.is_tree_complete(), "the old one stands until the new one is whole");
 }
+
+#[test]
+fn snapshot_with_fewer_instances_than_announced_is_refused() {
+    let begin = ScenePart::Begin { total: 1 };
+    let workspace = nodes(&[("Workspace", 0, "Workspace", "0_1")]);
+    let end = ScenePart::End {};
+    let mut scene = Scene::empty_studio_place();
+    // The begin was sent twice, and its second copy arrived late.
+    for part in [&begin, &workspace, &begin] {
+        scene.update_mirror(part).unwrap();
+    }
+    let refused = scene.update_mirror(&end).unwrap_err();
+    assert_eq!(refused.to_string(), "a snapshot of 1 instances ended after 0 of them");
+    assert!(!scene.is_tree_complete());
+    for part in [&begin, &workspace, &end] {
+        scene.update_mirror(part).unwrap();
+    }
+    assert_eq!(scene.mirrored_count(), 1);
+}
