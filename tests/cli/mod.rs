@@ -4,9 +4,9 @@
 mod asked;
 mod bad_input;
 mod check;
+mod commit;
 mod completions;
 mod daemon;
-mod deploy;
 mod doctor;
 #[cfg(unix)]
 mod first_run;

@@ -221,7 +221,7 @@ fn one_proposal_is_applied_in_files_and_in_studio() {
 }
 
 #[test]
-fn studio_request_is_deployed_from_the_files() {
+fn studio_request_is_committed_from_the_files() {
     let mut joined = Joined::new(both());
     let project = joined.bench.home.path().join("game");
     let git = |args: &[&str]| {
@@ -243,8 +243,8 @@ fn studio_request_is_deployed_from_the_files() {
     drop(plugin);
     let home = &joined.bench.home;
     let (game, own) = (project.display().to_string(), home.path().display().to_string());
-    let deployed = home.run(&["deploy", &game, "--branch", "work", "--home", &own], "");
-    assert_eq!(deployed.code, 0, "{}", deployed.stderr);
+    let committed = home.run(&["commit", &game, "--branch", "work", "--home", &own], "");
+    assert_eq!(committed.code, 0, "{}", committed.stderr);
     assert_eq!(git(&["diff", "--name-only", "main", "work"]), "src/Main.server.luau\n");
 }
 

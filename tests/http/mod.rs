@@ -7,7 +7,7 @@ mod attached;
 mod bench;
 mod closed;
 mod comments;
-mod deploys;
+mod commits;
 mod edited;
 mod flow;
 mod history;

@@ -360,7 +360,7 @@ const STATES: &[(&str, Reach)] = &[
         // The withdrawn card says why it was not replanned, even if the page was opened later.
         tour.browser.until_shown("#log .card", "redo the edit");
     }),
-    ("deploy", |tour| {
+    ("commit", |tour| {
         tour.project.commit();
         let opened = tour.bench.human.call("POST", "/api/open", &tour.project.named()).ok();
         let request = "replace \"return 1\" with \"return 2\" in game.ServerStorage.Rounds";
@@ -368,7 +368,7 @@ const STATES: &[(&str, Reach)] = &[
         let card = tour.bench.human.card();
         tour.bench.human.approve(card).ok();
         tour.bench.human.until_status(card, "applied");
-        tour.go(&format!("deploy/{}", opened["session"].as_str().unwrap()));
+        tour.go(&format!("commit/{}", opened["session"].as_str().unwrap()));
         tour.browser.until_shown("main", "Commit 1 file");
     }),
     ("merges", |tour| {
@@ -685,7 +685,7 @@ fn every_page_state_is_accessible_and_matches_its_snapshot() {
     let Some(stage) = Stage::set() else { return };
     let mut tour = Tour::begin(&stage);
     for (name, reach) in STATES {
-        if *name == "deploy" && !has_git() {
+        if *name == "commit" && !has_git() {
             tour.keep(name);
             continue;
         }

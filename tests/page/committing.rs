@@ -1,4 +1,4 @@
-//! A deploy on the page: started, found again after a reload while it runs, and finished.
+//! A commit on the page: started, found again after a reload while it runs, and finished.
 
 use std::env;
 use std::ffi::OsString;
@@ -29,15 +29,15 @@ fn patient(home: &Home) -> (OsString, PathBuf) {
     (env::join_paths(path).unwrap(), go)
 }
 
-/// Fails the status requests of a deploy while `window.fails` is set.
+/// Fails the status requests of a commit while `window.fails` is set.
 const FAILING: &str = "
     const before = window.fetch;
-    window.fetch = (path, options) => window.fails && String(path).startsWith('/page/deploying')
+    window.fetch = (path, options) => window.fails && String(path).startsWith('/page/committing')
       ? Promise.reject(new TypeError('cut'))
       : before(path, options);";
 
 #[test]
-fn running_deploy_is_shown_after_failed_requests_and_reload() {
+fn running_commit_is_shown_after_failed_requests_and_reload() {
     let Some(stage) = Stage::set() else { return };
     let home = Home::new();
     let Some(project) = Committed::new(home.path()) else { return };
@@ -58,27 +58,27 @@ fn running_deploy_is_shown_after_failed_requests_and_reload() {
     browser.prepare(FAILING);
     bench.enter(&browser);
     let session = opened["session"].as_str().unwrap();
-    browser.run(&format!("location.hash = '#/deploy/{session}'"), &[]);
+    browser.run(&format!("location.hash = '#/commit/{session}'"), &[]);
     let branch =
-        browser.until("document.querySelector('form[data-act=deploy]')?.elements.branch.value");
-    let is_off = "document.querySelector('form[data-act=deploy] button').disabled";
+        browser.until("document.querySelector('form[data-act=commit]')?.elements.branch.value");
+    let is_off = "document.querySelector('form[data-act=commit] button').disabled";
     browser.run("window.fails = true", &[]);
-    browser.click("form[data-act=deploy] button");
+    browser.click("form[data-act=commit] button");
     browser.until("document.querySelector('#toasts > *')");
     browser.until(&format!("!{is_off}"));
     browser.run("window.fails = false", &[]);
     browser.run_async(
         "const done = arguments[arguments.length - 1];
-         import('/assets/deploy.js').then(it => it.again()).then(done);",
+         import('/assets/commit.js').then(it => it.again()).then(done);",
         &[],
     );
-    browser.until_shown("#deploying", "Committing");
+    browser.until_shown("#committing", "Committing");
     browser.reload();
-    browser.until_shown("#deploying", "Committing");
+    browser.until_shown("#committing", "Committing");
     assert_eq!(browser.is(is_off), true);
     fs::write(go, "").unwrap();
-    browser.until_shown("#deploying", "1 file committed as");
-    browser.until("!document.querySelector('form[data-act=deploy]')");
+    browser.until_shown("#committing", "1 file committed as");
+    browser.until("!document.querySelector('form[data-act=commit]')");
     let committed = format!("{}:src/One.luau", branch.as_str().unwrap());
     assert_eq!(project.git(&["show", &committed]), "return 5");
 }

@@ -12,12 +12,12 @@ mod chat_prompt;
 mod check;
 mod checkpoint;
 mod comment_prompt;
+mod commit;
 mod completions;
 mod convert;
 mod daemon_client;
 mod debug;
 mod decision_prompt;
-mod deploy;
 mod diff;
 mod doctor;
 mod edit;
@@ -153,7 +153,7 @@ enum CliCommand {
     /// Let Git merge and compare places with Vector
     Git(git::GitArgs),
     /// Commit what approved proposals changed in a Rojo project
-    Deploy(deploy::DeployArgs),
+    Commit(commit::CommitArgs),
     /// Run the daemon, which serves places in Studio, place files and projects
     Serve(serve::ServeArgs),
     /// Stop the running daemon
@@ -307,7 +307,7 @@ pub fn main() -> ExitCode {
         CliCommand::Convert(args) => convert::run(&args),
         CliCommand::Patch(args) => patch::run(&args),
         CliCommand::Git(args) => git::run(&args, home),
-        CliCommand::Deploy(args) => home().and_then(|home| deploy::run(&args, &home)),
+        CliCommand::Commit(args) => home().and_then(|home| commit::run(&args, &home)),
         CliCommand::Models(args) => home().and_then(|home| models::run(&args, &home)),
         CliCommand::Usage(args) => home().and_then(|home| usage::run(&args, &home)),
         CliCommand::Key(args) => home().and_then(|home| key::run(&args, &home)),

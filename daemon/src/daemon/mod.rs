@@ -8,8 +8,8 @@ pub mod access;
 mod agents;
 mod assets;
 mod checkpoints;
+mod commits;
 mod conversation;
-mod deploys;
 mod editing;
 mod file_locks;
 mod handle;
@@ -48,7 +48,7 @@ use vector_ledger::Ledger;
 use vector_providers::model_selector::{ModelSelector, OfflineSelector};
 use vector_rojo_project::FileWatch;
 
-use self::deploys::DeployRuns;
+use self::commits::CommitRuns;
 use self::handle::{DaemonTask, HandleState, run_on_thread};
 use self::missing_files::MissingFiles;
 use self::open_place::PendingOpens;
@@ -117,7 +117,7 @@ pub struct DaemonActor {
     polled_head: Seq,
     files: MissingFiles,
     usage_meter: Arc<UsageMeter>,
-    deploys: DeployRuns,
+    commits: CommitRuns,
     /// Watches of the project files.
     file_watches: Vec<FileWatch>,
     /// The open projects, by their files, and the open places that are notified of changes in them.
@@ -174,7 +174,7 @@ impl DaemonActor {
             polled_head: Seq(0),
             files: MissingFiles::default(),
             usage_meter: Arc::default(),
-            deploys: DeployRuns::default(),
+            commits: CommitRuns::default(),
             file_watches: Vec::new(),
             projects: Vec::new(),
             followers: Arc::default(),

@@ -8,7 +8,7 @@
 mod api;
 mod auth;
 mod clients;
-mod deploy;
+mod commit;
 mod extract;
 mod guard;
 mod history_query;

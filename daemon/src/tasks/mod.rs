@@ -6,7 +6,7 @@
 pub mod attached_file;
 pub mod check;
 pub mod cloud;
-pub mod deploy;
+pub mod commit;
 pub mod fetch;
 pub mod forget;
 pub mod mentions;

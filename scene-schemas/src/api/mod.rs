@@ -7,8 +7,8 @@
 mod access;
 mod agent;
 mod assets;
+mod commit;
 mod conversation;
-mod deploy;
 mod editing;
 mod event;
 mod history;
@@ -32,6 +32,10 @@ pub use agent::{
     CancelCall, CommentReplies, ListedScript, LoggedCall, MAX_WAIT, PlaceSet, ScriptPage,
 };
 pub use assets::InsertAssetRequest;
+pub use commit::{
+    CommitPlan, CommitRequest, CommitStarted, CommitState, CommittedProposal, ExcludedFile,
+    PushedTo,
+};
 pub use conversation::{
     ActiveRule, Attachment, CappedSpending, Chat, Checkpoint, Checkpoints, CommentView,
     ContextUsage, ConversationHeader, ConversationView, Decision, DecisionRequest,
@@ -39,7 +43,6 @@ pub use conversation::{
     ProposalPart, ProposalView, Proposals, RevokeRule, Settings, SpendingLimits, SpendingScope,
     TouchingProposal, Usage, WorkflowStarted, WorkflowState, WorkflowView, Workflows,
 };
-pub use deploy::{Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, ExcludedFile};
 pub use editing::{
     CheckScript, CompleteScript, CompletionKind, CompletionName, Completions, HandEdit,
     ProposedScript, ScriptFinding, ScriptFindings,

@@ -6,10 +6,10 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     About, Access, AgentCall, AgentDisconnect, AgentLog, AgentPresence, ApplyAck, ApplyReceipt,
-    CallView, CancelCall, Chat, CheckScript, Checkpoints, CommentReplies, CompleteScript,
-    Completions, ConversationView, DecideConflicts, DecisionRequest, DecisionResponse, Deploy,
-    DeployPlan, DeployStarted, DeployState, EmptyBody, EnterPage, EnteredPage, Failure, Figures,
-    FinishMerge, FinishedMerge, Health, Hello, History, HistoryRecord, InsertAssetRequest,
+    CallView, CancelCall, Chat, CheckScript, Checkpoints, CommentReplies, CommitPlan,
+    CommitRequest, CommitStarted, CommitState, CompleteScript, Completions, ConversationView,
+    DecideConflicts, DecisionRequest, DecisionResponse, EmptyBody, EnterPage, EnteredPage, Failure,
+    Figures, FinishMerge, FinishedMerge, Health, Hello, History, HistoryRecord, InsertAssetRequest,
     KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MemberRows, MergeView, Merges,
     OfferedMentions, OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest,
     PairResponse, PairingCode, PermissionDecision, PlaceSet, PluginLog, PollRequest, PollResponse,
@@ -90,7 +90,7 @@ impl Route {
     }
 
     /// Whether the plugin never calls this route: routes for agents, access, statistics, history,
-    /// deploys, merges, assets and the page.
+    /// commits, merges, assets and the page.
     pub(crate) fn is_hidden_from_plugin(&self) -> bool {
         let own = [
             "/",
@@ -112,7 +112,7 @@ impl Route {
             "/api/access/",
             "/api/agents/",
             "/api/assets/",
-            "/api/deploy",
+            "/api/commit",
             "/api/merges",
             "/api/history",
             "/api/page/",
@@ -448,24 +448,24 @@ routes! {
         ),
     ),
     HistoryEntry = get_route::<HistoryRecord>("/api/history/{id}", Token::Human, "An entry of the ledger with all of its content."),
-    PlanDeploy = with_texts(
-        get_route::<DeployPlan>(
-            "/api/deploy",
+    PlanCommit = with_texts(
+        get_route::<CommitPlan>(
+            "/api/commit",
             Token::Human,
-            "What a deploy of a Rojo project would commit.",
+            "What a commit of a Rojo project would commit.",
         ),
         &["session", "branch", "message"],
     ),
-    StartDeploy = post_route::<Deploy, DeployStarted>(
-        "/api/deploy",
+    StartCommit = post_route::<CommitRequest, CommitStarted>(
+        "/api/commit",
         Token::Human,
         "Commit the applied changes of a Rojo project.",
     ),
-    DeployState = with_query(
-        get_route::<DeployState>(
-            "/api/deploy/{id}",
+    CommitState = with_query(
+        get_route::<CommitState>(
+            "/api/commit/{id}",
             Token::Human,
-            "The state of a deploy; waits until it changes.",
+            "The state of a commit; waits until it changes.",
         ),
         &["hold"],
     ),

@@ -29,7 +29,7 @@ const CHROMIUM_AT: [&str; 4] = [
 pub(super) fn check_programs(_: &CheckSite) -> Vec<DoctorFinding> {
     vec![
         check_program("rojo", "Rojo, which syncs a project's files to Studio"),
-        check_program("git", "Git, which `vector git` and `vector deploy` use"),
+        check_program("git", "Git, which `vector git` and `vector commit` use"),
         check_type_checker(),
         check_chromium(),
     ]

@@ -1,15 +1,15 @@
-//! History, deploys and merges.
+//! History, commits and merges.
 
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::Response;
 use scene_schemas::api::{
-    DecideConflicts, Deploy, DeployPlan, DeployStarted, DeployState, Figures, FinishMerge,
+    CommitPlan, CommitRequest, CommitStarted, CommitState, DecideConflicts, Figures, FinishMerge,
     FinishedMerge, History, HistoryRecord, MergeView, Merges, ScriptAtTime,
 };
 
-use super::super::deploy;
+use super::super::commit;
 use super::super::extract::{EntryId, JsonBody, Parameters, Query};
 use super::super::history_query::{self, DEFAULT_DAYS};
 use super::super::response::{ApiError, ApiResult};
@@ -52,27 +52,27 @@ pub(in super::super) async fn figures(
     Ok(Json(daemon.read_figures(days).await?))
 }
 
-pub(in super::super) async fn plan_deploy(
+pub(in super::super) async fn plan_commit(
     State(daemon): State<DaemonHandle>,
-    Query(deploy): Query<Deploy>,
-) -> ApiResult<DeployPlan> {
-    Ok(Json(daemon.plan_deploy(deploy).await?))
+    Query(commit): Query<CommitRequest>,
+) -> ApiResult<CommitPlan> {
+    Ok(Json(daemon.plan_commit(commit).await?))
 }
 
-pub(in super::super) async fn start_deploy(
+pub(in super::super) async fn start_commit(
     State(daemon): State<DaemonHandle>,
-    JsonBody(deploy): JsonBody<Deploy>,
-) -> ApiResult<DeployStarted> {
-    Ok(Json(daemon.start_deploy(deploy).await?))
+    JsonBody(commit): JsonBody<CommitRequest>,
+) -> ApiResult<CommitStarted> {
+    Ok(Json(daemon.start_commit(commit).await?))
 }
 
-pub(in super::super) async fn deploy_state(
+pub(in super::super) async fn commit_state(
     State(daemon): State<DaemonHandle>,
-    EntryId(deploy): EntryId,
+    EntryId(commit): EntryId,
     parameters: Parameters,
-) -> ApiResult<DeployState> {
+) -> ApiResult<CommitState> {
     let hold = parameters.hold()?;
-    Ok(Json(deploy::wait_for_state(&daemon, deploy.0, hold).await?))
+    Ok(Json(commit::wait_for_state(&daemon, commit.0, hold).await?))
 }
 
 pub(in super::super) async fn merges(State(daemon): State<DaemonHandle>) -> ApiResult<Merges> {

@@ -98,7 +98,7 @@ fn place_entry(session: &SessionView) -> Markup {
                 (label)
                 // The number is not known for a file.
                 @if session.instances > 0 { ", " (format::count_text(session.instances as usize, "instance")) }
-                @if session.session.0.starts_with(PROJECT) { ", " a href={ "#/deploy/" (session.session) } { "deploy" } }
+                @if session.session.0.starts_with(PROJECT) { ", " a href={ "#/commit/" (session.session) } { "commit" } }
                 @if let Some(project) = &session.project { ", synced with " (format::place_name(project)) }
             }
         }

@@ -6,8 +6,8 @@
 //! stream of the same parts. Nothing is decided here; the page calls the same routes as the
 //! terminal.
 
+mod commit;
 mod conversation;
-mod deploy;
 mod format;
 mod history;
 mod item;
@@ -29,7 +29,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderValue, Response};
 use maud::Markup;
-use scene_schemas::api::{Deploy, Failure, FailureKind, SessionId};
+use scene_schemas::api::{CommitRequest, Failure, FailureKind, SessionId};
 use scene_schemas::entry::Seq;
 
 pub(super) use self::shell::shell_response;
@@ -37,7 +37,7 @@ pub(super) use self::stream::page_stream;
 
 use self::log::ConversationLog;
 use self::store::StoreQuery;
-use super::deploy as deploys;
+use super::commit as commits;
 use super::extract::{FromParameters, Parameters, PathText};
 use super::history_query::DEFAULT_DAYS;
 use super::response::ApiError;
@@ -146,7 +146,7 @@ async fn render_part(
     Ok(html_response(part))
 }
 
-/// Renders a part of the history, usage, deploys or merges.
+/// Renders a part of the history, usage, commits or merges.
 async fn render_history_part(
     daemon: &DaemonHandle,
     name: &str,
@@ -181,11 +181,11 @@ async fn render_history_part(
             let past = daemon.script_at(wanted.clone()).await?;
             script::script_view(&wanted, &past)
         }
-        "deploy" => {
-            let wanted = Deploy::from_parameters(parameters)?;
+        "commit" => {
+            let wanted = CommitRequest::from_parameters(parameters)?;
             let requested = wanted.clone();
-            let plan = daemon.plan_deploy(requested).await?;
-            deploy::plan_view(&wanted, &plan)
+            let plan = daemon.plan_commit(requested).await?;
+            commit::plan_view(&wanted, &plan)
         }
         "store" | "store-rows" => {
             let wanted = StoreQuery::from_parameters(parameters)?;
@@ -204,10 +204,10 @@ async fn render_history_part(
             store::thumbnail_data(&daemon.known_thumbnails(&assets))
         }
         "merges" => merges::merges_view(&daemon.list_merges().await?),
-        "deploying" => {
+        "committing" => {
             let hold = parameters.number("hold")?.unwrap_or_default();
-            deploy::state_view(
-                &deploys::wait_for_state(daemon, page_target(parameters)?.0, hold).await?,
+            commit::state_view(
+                &commits::wait_for_state(daemon, page_target(parameters)?.0, hold).await?,
             )
         }
         _ => {

@@ -20,7 +20,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("steps.js", JS, include_str!("assets/steps.js")),
     ("attached.js", JS, include_str!("assets/attached.js")),
     ("mentions.js", JS, include_str!("assets/mentions.js")),
-    ("deploy.js", JS, include_str!("assets/deploy.js")),
+    ("commit.js", JS, include_str!("assets/commit.js")),
     ("merges.js", JS, include_str!("assets/merges.js")),
     ("store.js", JS, include_str!("assets/store.js")),
     ("history.js", JS, include_str!("assets/history.js")),

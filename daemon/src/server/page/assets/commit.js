@@ -1,4 +1,4 @@
-// The view of a deploy: its plan and its progress.
+// The view of a commit: its plan and its progress.
 
 import { call, part } from "./daemon.js";
 import { act, failed, fill, isTouched, swap } from "./ui.js";
@@ -6,21 +6,24 @@ import { act, failed, fill, isTouched, swap } from "./ui.js";
 /** The duration of a long poll, in seconds. */
 const HOLD = 10;
 
+/** The choice of a remote that stands for none. */
+const NOWHERE = "-";
+
 let root = null;
 let session = null;
-/** The element that shows the progress of the current deploy. */
+/** The element that shows the progress of the current commit. */
 let followed = null;
 
 export async function show(main, [of]) {
   [root, session] = [main, of];
-  swap(main, await part("deploy", { session }));
-  const box = main.querySelector("#deploying");
+  swap(main, await part("commit", { session }));
+  const box = main.querySelector("#committing");
   if (box.dataset.atWork) follow(box, box.dataset.atWork).catch(failed);
 }
 
-/** Reloads the view, unless the user is typing or a deploy is shown. */
+/** Reloads the view, unless the user is typing or a commit is shown. */
 export async function again() {
-  const box = document.getElementById("deploying");
+  const box = document.getElementById("committing");
   const isSaid = box !== null && (box === followed || box.querySelector("[data-over]") !== null);
   if (!isSaid && !isTouched(root)) await show(root, [session]);
 }
@@ -29,13 +32,16 @@ export function hide() {
   root = null;
 }
 
-act("deploy", async (form) => {
+act("commit", async (form) => {
   const [branch, message] = [form.elements.branch.value.trim(), form.elements.message.value.trim()];
-  const { id } = await call("POST", "/api/deploy", { session: form.elements.session.value, branch, message });
-  await follow(document.getElementById("deploying"), id);
+  const wanted = { session: form.elements.session.value, branch, message };
+  const remote = form.elements.push?.value ?? NOWHERE;
+  if (remote !== NOWHERE) wanted.push = remote;
+  const { id } = await call("POST", "/api/commit", wanted);
+  await follow(document.getElementById("committing"), id);
 });
 
-/** Shows the progress of a deploy until it has finished. */
+/** Shows the progress of a commit until it has finished. */
 async function follow(box, id) {
   const form = box.parentElement.querySelector("form");
   const button = form?.querySelector("button");
@@ -44,7 +50,7 @@ async function follow(box, id) {
   try {
     let hold = 0;
     do {
-      fill(box, await part("deploying", { of: id, hold }));
+      fill(box, await part("committing", { of: id, hold }));
       hold = HOLD;
     } while (box.isConnected && !box.querySelector("[data-over]"));
     // Remove the form, so that nothing is committed twice.

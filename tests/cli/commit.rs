@@ -1,4 +1,4 @@
-//! `vector deploy` with a real Git: it commits the accepted changes and nothing else.
+//! `vector commit` with a real Git: it commits the accepted changes and nothing else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,10 +58,10 @@ impl Bench {
         assert_eq!(run.code, 0, "{}", run.stderr);
     }
 
-    /// Runs a deploy that is refused, and returns its stderr.
+    /// Runs a commit that is refused, and returns its stderr.
     #[track_caller]
     fn refused(&self, more: &[&str]) -> String {
-        let run = self.run(&[&["deploy", "GAME"], more].concat());
+        let run = self.run(&[&["commit", "GAME"], more].concat());
         assert_eq!(run.code, 1, "{}", run.stdout);
         run.stderr
     }
@@ -77,8 +77,8 @@ impl Bench {
     }
 
     #[track_caller]
-    fn deploy(&self, more: &[&str]) -> Output {
-        let args = [&["deploy", "GAME"], more].concat();
+    fn commit(&self, more: &[&str]) -> Output {
+        let args = [&["commit", "GAME"], more].concat();
         let run = self.run(&args);
         assert_eq!(run.code, 0, "{}", run.stderr);
         run
@@ -90,17 +90,17 @@ fn text(file: &Path) -> String {
 }
 
 #[test]
-fn deploy_commits_and_lists_applied_proposals() {
+fn commit_contains_and_lists_applied_proposals() {
     let Some(bench) = Bench::new() else { return };
     // Changes of the user's own, half of them staged.
     fs::write(bench.file("Mine.luau"), "return 3\n").unwrap();
     bench.git(&["add", "src/Mine.luau"]);
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
     let before = bench.git(&["rev-parse", "HEAD"]);
-    let dry = bench.deploy(&["--dry-run"]);
+    let dry = bench.commit(&["--dry-run"]);
     assert!(dry.stdout.contains("  src/One.luau\n"), "{}", dry.stdout);
     assert_eq!(bench.git(&["branch", "--format=%(refname:short)"]), "main");
-    let done = bench.deploy(&[]);
+    let done = bench.commit(&[]);
     assert!(done.stdout.contains("Committed on vector/1 as "), "{}", done.stdout);
     assert_eq!(bench.git(&["rev-parse", "HEAD"]), before, "the person's branch is where it was");
     assert_eq!(bench.git(&["rev-parse", "vector/1^"]), before);
@@ -112,33 +112,109 @@ fn deploy_commits_and_lists_applied_proposals() {
     assert!(message.contains("\nVector-Proposal: "), "{message}");
     assert_eq!(bench.git(&["diff", "--cached", "--name-only"]), "src/Mine.luau");
     assert_eq!(text(&bench.file("One.luau")), "return 10\n");
-    let again = bench.deploy(&["--branch", "vector/1"]);
+    let again = bench.commit(&["--branch", "vector/1"]);
     assert!(again.stderr.contains("There is nothing to commit"), "{}", again.stderr);
+}
+
+/// A bare repository beside the project, which is its remote of this name.
+fn add_remote(bench: &Bench, name: &str) -> PathBuf {
+    let remote = bench.project.folder.with_file_name(format!("{name}.git"));
+    let shown = remote.display().to_string();
+    bench.git(&["init", "--quiet", "--bare", &shown]);
+    bench.git(&["remote", "add", name, &shown]);
+    remote
+}
+
+/// Where a branch of a remote is; None if it has no such branch.
+fn tip(bench: &Bench, remote: &Path, branch: &str) -> Option<String> {
+    let shown = remote.display().to_string();
+    let found = bench.git(&["--git-dir", &shown, "for-each-ref", "--format=%(objectname)", branch]);
+    Some(found).filter(|it| !it.is_empty())
+}
+
+#[test]
+fn branch_is_pushed_and_never_by_force() {
+    let Some(bench) = Bench::new() else { return };
+    bench.edit(TEN);
+    let alone = bench.refused(&["--push"]);
+    assert!(alone.contains("git remote add origin"), "{alone}");
+    let made = bench.git(&["rev-parse", "vector/1"]);
+    add_remote(&bench, "fork");
+    let origin = add_remote(&bench, "origin");
+    // There is nothing to commit any more, and the branch is pushed all the same.
+    let again = bench.commit(&["--push"]);
+    assert!(again.stdout.contains("Pushed vector/1 to origin."), "{}", again.stdout);
+    assert_eq!(tip(&bench, &origin, "refs/heads/vector/1"), Some(made));
+    // Only this branch, and no tags.
+    bench.git(&["tag", "-a", "v1", "-m", "One"]);
+    bench.edit(ELEVEN);
+    bench.commit(&["--branch", "next", "--push=fork"]);
+    assert_eq!(tip(&bench, &origin, "refs/heads/next"), None);
+    let fork = bench.project.folder.with_file_name("fork.git");
+    assert_eq!(tip(&bench, &fork, "refs/heads/next"), Some(bench.git(&["rev-parse", "next"])));
+    assert_eq!(tip(&bench, &fork, "refs/tags/v1"), None);
+    // Somebody else pushes to the same branch of the remote.
+    let theirs = bench.git(&["commit-tree", "next^{tree}", "-p", "next", "-m", "Theirs"]);
+    bench.git(&["push", "--quiet", "fork", &format!("{theirs}:refs/heads/next")]);
+    bench.edit("replace \"return 2\" with \"return 22\" in game.ServerStorage.Two");
+    let refused = bench.refused(&["--branch", "next", "--push=fork"]);
+    assert!(refused.contains("commits that this repository does not have"), "{refused}");
+    assert_eq!(tip(&bench, &fork, "refs/heads/next"), Some(theirs));
+    assert_eq!(bench.git(&["show", "next:src/Two.luau"]), "return 22", "it is committed here");
+    let unknown = bench.refused(&["--branch", "next", "--push=--receive-pack=touch"]);
+    assert!(
+        unknown.contains("there is fork, origin") || unknown.contains("there is origin, fork"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn page_of_the_pull_request_is_the_one_that_the_host_names() {
+    let Some(bench) = Bench::new() else { return };
+    let remote = add_remote(&bench, "origin");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let hook = remote.join("hooks/post-receive");
+        let says = "#!/bin/sh\necho 'Create a pull request for this branch:' >&2\n\
+                    echo '  https://git.example/a/game/pulls/new/next' >&2\n";
+        fs::write(&hook, says).unwrap();
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    bench.edit(TEN);
+    let done = bench.commit(&["--branch", "next", "--push"]);
+    let expected = if cfg!(unix) {
+        "Pushed next to origin. Open a pull request: https://git.example/a/game/pulls/new/next\n"
+    } else {
+        "Pushed next to origin.\n"
+    };
+    assert!(done.stdout.ends_with(expected), "{}", done.stdout);
+    assert!(tip(&bench, &remote, "refs/heads/next").is_some());
 }
 
 #[test]
 fn change_committed_on_another_branch_is_not_offered_again() {
     let Some(bench) = Bench::new() else { return };
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
-    bench.deploy(&["--branch", "feature/doors"]);
+    bench.commit(&["--branch", "feature/doors"]);
     let commit = bench.git(&["rev-parse", "--short", "feature/doors"]);
-    let again = bench.deploy(&[]);
+    let again = bench.commit(&[]);
     let note = format!("src/One.luau is committed as {commit} on feature/doors already");
     assert!(again.stderr.contains(&note), "{}", again.stderr);
     assert!(again.stderr.contains("There is nothing to commit"), "{}", again.stderr);
-    // A new change is deployed without the old one, until that file changes again.
+    // A new change is committed without the old one, until that file changes again.
     bench.edit("replace \"return 2\" with \"return 20\" in game.ServerStorage.Two");
-    let new = bench.deploy(&["--dry-run"]);
+    let new = bench.commit(&["--dry-run"]);
     assert!(
         new.stdout.contains("src/Two.luau") && !new.stdout.contains("src/One"),
         "{}",
         new.stdout
     );
     bench.edit("replace \"return 10\" with \"return 11\" in game.ServerStorage.One");
-    let both = bench.deploy(&["--dry-run"]);
+    let both = bench.commit(&["--dry-run"]);
     assert!(both.stdout.contains("src/One.luau\n  src/Two.luau"), "{}", both.stdout);
     // An explicit branch gets all the changes.
-    let named = bench.deploy(&["--branch", "main"]);
+    let named = bench.commit(&["--branch", "main"]);
     assert!(named.stdout.contains("src/One.luau\n  src/Two.luau"), "{}", named.stdout);
 }
 
@@ -154,19 +230,19 @@ fn full_ref_name_is_refused_as_branch() {
 }
 
 #[test]
-fn deploy_to_current_branch_commits_only_its_own_files() {
+fn commit_to_current_branch_contains_only_its_own_files() {
     let Some(bench) = Bench::new() else { return };
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
     bench.edit("delete game.ServerStorage.Two");
     fs::write(bench.file("Mine.luau"), "return 3\n").unwrap();
-    bench.deploy(&["--branch", "main", "-m", "Tidy up"]);
+    bench.commit(&["--branch", "main", "-m", "Tidy up"]);
     assert_eq!(bench.git(&["log", "-1", "--format=%s", "main"]), "Tidy up");
     assert_eq!(bench.git(&["status", "--porcelain"]), "?? src/Mine.luau");
     let names = bench.git(&["show", "--name-status", "--format=", "main"]);
     assert_eq!(names.replace('\t', " "), "M src/One.luau\nD src/Two.luau");
     // The message of the next commit names only its new proposals.
     bench.edit("replace \"return 10\" with \"return 11\" in game.ServerStorage.One");
-    bench.deploy(&["--branch", "main"]);
+    bench.commit(&["--branch", "main"]);
     let message = bench.git(&["log", "-1", "--format=%B", "main"]);
     assert_eq!(message.matches("- proposal ").count(), 1, "{message}");
 }
@@ -177,7 +253,7 @@ fn files_changed_after_apply_are_left_out() {
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
     bench.edit("replace \"return 2\" with \"return 20\" in game.ServerStorage.Two");
     fs::write(bench.file("One.luau"), "return 10 -- mine\n").unwrap();
-    let done = bench.deploy(&["--branch", "next"]);
+    let done = bench.commit(&["--branch", "next"]);
     assert!(done.stderr.contains("src/One.luau has been changed since"), "{}", done.stderr);
     assert_eq!(bench.git(&["diff", "--name-only", "main", "next"]), "src/Two.luau");
 }
@@ -201,7 +277,7 @@ fn ignored_files_and_project_memory_are_not_committed() {
     let calls = calls.display().to_string();
     let done = bench.run(&["edit", "--project", "GAME", "--ops", &calls, "--yes"]);
     assert_eq!(done.code, 0, "{}", done.stderr);
-    bench.deploy(&["--branch", "main"]);
+    bench.commit(&["--branch", "main"]);
     let names = bench.git(&["show", "--name-status", "--no-renames", "--format=", "main"]);
     assert_eq!(names.replace('\t', " "), "D src/One.luau\nA src/a[1].luau");
     assert_eq!(bench.git(&["diff", "--cached", "--name-only"]), "src/a1.luau");
@@ -213,7 +289,7 @@ fn reverted_change_is_not_committed() {
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
     let back = bench.run(&["revert", "1", "--yes"]);
     assert_eq!(back.code, 0, "{}", back.stderr);
-    let done = bench.deploy(&[]);
+    let done = bench.commit(&[]);
     assert!(done.stderr.contains("There is nothing to commit"), "{}", done.stderr);
 }
 
@@ -221,11 +297,11 @@ fn reverted_change_is_not_committed() {
 fn bad_branch_name_and_missing_repository_are_reported() {
     let Some(bench) = Bench::new() else { return };
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
-    let named = bench.run(&["deploy", "GAME", "--branch", "not a name"]);
+    let named = bench.run(&["commit", "GAME", "--branch", "not a name"]);
     assert_eq!(named.code, 1);
     assert!(named.stderr.contains("is not a branch name"), "{}", named.stderr);
     fs::remove_dir_all(bench.project.folder.join(".git")).unwrap();
-    let alone = bench.run(&["deploy", "GAME"]);
+    let alone = bench.run(&["commit", "GAME"]);
     assert_eq!(alone.code, 1);
     assert!(alone.stderr.contains("is not in a Git repository"), "{}", alone.stderr);
 }
@@ -237,14 +313,14 @@ const ELEVEN: &str = "replace \"return 10\" with \"return 11\" in game.ServerSto
 fn commits_of_others_on_the_branch_are_kept() {
     let Some(bench) = Bench::new() else { return };
     bench.edit(TEN);
-    bench.deploy(&["--branch", "next"]);
-    // A deploy builds on a commit to another file.
+    bench.commit(&["--branch", "next"]);
+    // A commit builds on a commit to another file.
     bench.commit_elsewhere("next", "Two.luau", "return 22\n");
     bench.edit(ELEVEN);
-    bench.deploy(&["--branch", "next"]);
+    bench.commit(&["--branch", "next"]);
     assert_eq!(bench.git(&["show", "next:src/One.luau"]), "return 11");
     assert_eq!(bench.git(&["show", "next:src/Two.luau"]), "return 22");
-    // A deploy that would revert a commit to the same file is refused.
+    // A commit that would revert a commit to the same file is refused.
     bench.commit_elsewhere("next", "One.luau", "return 99\n");
     let tip = bench.git(&["rev-parse", "next"]);
     bench.edit("replace \"return 11\" with \"return 12\" in game.ServerStorage.One");
@@ -252,9 +328,9 @@ fn commits_of_others_on_the_branch_are_kept() {
     assert!(why.contains("next has other versions") && why.contains("  src/One.luau\n"), "{why}");
     assert!(why.contains("git merge"), "{why}");
     assert_eq!(bench.git(&["rev-parse", "next"]), tip);
-    // A commit that restores an earlier version does not block the deploy.
+    // A commit that restores an earlier version does not block the commit.
     bench.commit_elsewhere("next", "One.luau", "return 10\n");
-    bench.deploy(&["--branch", "next"]);
+    bench.commit(&["--branch", "next"]);
     assert_eq!(bench.git(&["show", "next:src/One.luau"]), "return 12");
 }
 
@@ -269,7 +345,7 @@ fn file_with_the_users_own_changes_is_refused() {
     }
     assert_eq!(bench.git(&["branch", "--format=%(refname:short)"]), "main");
     bench.git(&["commit", "--quiet", "--all", "-m", "Mine"]);
-    let done = bench.deploy(&["--branch", "main"]);
+    let done = bench.commit(&["--branch", "main"]);
     assert!(done.stderr.contains("There is nothing to commit"), "{}", done.stderr);
     // The same for a change between two proposals.
     bench.edit(ELEVEN);
@@ -293,7 +369,7 @@ fn proposed(bench: &Bench, ledger: &Arc<Ledger>, attribute: &str) -> (WorkflowRu
 
 /// The proposal that is made first is applied last.
 #[test]
-fn deploy_follows_the_order_of_application() {
+fn commit_follows_the_order_of_application() {
     let Some(bench) = Bench::new() else { return };
     let ledger = Arc::new(Ledger::open(&bench.home.path().join("vector")).unwrap());
     let (mut first, early) = proposed(&bench, &ledger, "First");
@@ -305,7 +381,7 @@ fn deploy_follows_the_order_of_application() {
     drop((first, second, ledger));
     let meta = text(&bench.file("One.meta.json"));
     assert!(meta.contains("First") && meta.contains("Second"), "{meta}");
-    let done = bench.deploy(&["--branch", "next"]);
+    let done = bench.commit(&["--branch", "next"]);
     assert_eq!(done.stderr, "");
     assert_eq!(bench.git(&["show", "next:src/One.meta.json"]), meta.trim_end());
     let message = bench.git(&["log", "-1", "--format=%B", "next"]);
@@ -319,19 +395,19 @@ fn change_reverted_and_repeated_is_committed_once() {
     let back = bench.run(&["revert", "1", "--yes"]);
     assert_eq!(back.code, 0, "{}", back.stderr);
     bench.edit(TEN);
-    bench.deploy(&["--branch", "next"]);
+    bench.commit(&["--branch", "next"]);
     assert_eq!(bench.git(&["show", "next:src/One.luau"]), "return 10");
-    let done = bench.deploy(&["--branch", "next"]);
+    let done = bench.commit(&["--branch", "next"]);
     assert!(done.stderr.contains("There is nothing to commit"), "{}", done.stderr);
 }
 
 #[test]
-fn deploy_commits_on_a_detached_head() {
+fn commit_on_a_detached_head() {
     let Some(bench) = Bench::new() else { return };
     bench.git(&["checkout", "--quiet", "--detach"]);
     let head = bench.git(&["rev-parse", "HEAD"]);
     bench.edit(TEN);
-    bench.deploy(&[]);
+    bench.commit(&[]);
     assert_eq!(bench.git(&["rev-parse", "HEAD"]), head);
     assert_eq!(bench.git(&["rev-parse", "vector/1^"]), head);
     assert_eq!(bench.git(&["status", "--porcelain"]), "M src/One.luau");
@@ -350,7 +426,7 @@ fn branch_in_use_is_left_alone() {
     let why = bench.refused(&["--branch", "main"]);
     assert!(why.contains("a merge on main is not finished"), "{why}");
     // A new branch affects no one else.
-    bench.deploy(&[]);
+    bench.commit(&[]);
     assert_eq!(bench.git(&["rev-parse", "main"]), head);
 }
 
@@ -380,7 +456,7 @@ fn unusual_file_and_folder_names_are_committed() {
         json!({ "tool": "write_script", "args": args }).to_string()
     });
     bench.call(&calls.join("\n"));
-    bench.deploy(&["--branch", "main"]);
+    bench.commit(&["--branch", "main"]);
     let changed = bench.git(&["show", "--name-only", "--format=", "-z", "main"]);
     let mut changed: Vec<&str> = changed.split('\0').filter(|it| !it.is_empty()).collect();
     changed.sort_unstable();
@@ -407,7 +483,7 @@ fn nested_repository_is_left_out() {
     bench.git(&["commit", "--quiet", "-m", "Packages"]);
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.Packages.Lib");
-    let done = bench.deploy(&["--branch", "next"]);
+    let done = bench.commit(&["--branch", "next"]);
     assert!(
         done.stderr.contains("src/Packages/Lib.luau is in another repository"),
         "{}",
@@ -424,17 +500,17 @@ fn line_ends_are_committed_as_git_normalizes_them() {
     bench.git(&["commit", "--quiet", "--all", "-m", "Windows"]);
     bench.edit(TEN);
     assert_eq!(text(&bench.file("One.luau")), "-- one\r\nreturn 10\r\n");
-    bench.deploy(&["--branch", "main"]);
+    bench.commit(&["--branch", "main"]);
     assert_eq!(bench.git(&["show", "main:src/One.luau"]), "-- one\nreturn 10");
     assert_eq!(bench.git(&["status", "--porcelain"]), "");
     bench.edit(ELEVEN);
-    bench.deploy(&["--branch", "main"]);
+    bench.commit(&["--branch", "main"]);
     assert_eq!(bench.git(&["show", "main:src/One.luau"]), "-- one\nreturn 11");
 }
 
 #[cfg(unix)]
 #[test]
-fn deploy_runs_no_git_hooks() {
+fn commit_runs_no_git_hooks() {
     use std::os::unix::fs::PermissionsExt;
     let Some(bench) = Bench::new() else { return };
     bench.edit(TEN);
@@ -448,7 +524,7 @@ fn deploy_runs_no_git_hooks() {
         fs::write(hooks.join(hook), text).unwrap();
         fs::set_permissions(hooks.join(hook), fs::Permissions::from_mode(0o755)).unwrap();
     }
-    bench.deploy(&["--branch", "main"]);
+    bench.commit(&["--branch", "main"]);
     assert!(!marker.exists(), "{}", text(&marker));
     assert_eq!(bench.git(&["show", "main:src/One.luau"]), "return 10");
 }
@@ -456,7 +532,7 @@ fn deploy_runs_no_git_hooks() {
 /// A repository from elsewhere, whose configuration names programs.
 #[cfg(unix)]
 #[test]
-fn deploy_runs_no_fsmonitor_and_dry_run_no_filters() {
+fn commit_runs_no_fsmonitor_and_dry_run_no_filters() {
     use std::os::unix::fs::PermissionsExt;
     let Some(bench) = Bench::new() else { return };
     bench.edit(TEN);
@@ -469,7 +545,7 @@ fn deploy_runs_no_fsmonitor_and_dry_run_no_filters() {
     }
     let at = |what: &str| bench.project.folder.join(".git").join(what).display().to_string();
     // The uncommitted .gitattributes already applies to the work tree. A dry run must not run the
-    // filter; a real deploy commits what the filter makes of the file.
+    // filter; a real commit commits what the filter makes of the file.
     bench.git(&["config", "core.fsmonitor", &at("monitor")]);
     bench.git(&["config", "filter.a=b.odd.clean", &at("filter")]);
     bench.git(&["config", "filter.plain.process", "false"]);
@@ -479,14 +555,14 @@ fn deploy_runs_no_fsmonitor_and_dry_run_no_filters() {
     for what in ["monitor", "filter"] {
         let _ = fs::remove_file(ran(what));
     }
-    let dry = bench.run(&["deploy", "GAME", "--branch", "main", "--dry-run"]);
+    let dry = bench.run(&["commit", "GAME", "--branch", "main", "--dry-run"]);
     assert_eq!(dry.code, 0, "{}", dry.stderr);
     assert!(dry.stdout.contains("src/One.luau"), "{}", dry.stdout);
     assert!(!ran("monitor").exists(), "a dry run runs core.fsmonitor");
     assert!(!ran("filter").exists(), "a dry run runs filters");
     bench.git(&["config", "--unset", "filter.plain.process"]);
     let _ = fs::remove_file(ran("monitor"));
-    bench.deploy(&["--branch", "main"]);
-    assert!(!ran("monitor").exists(), "a deploy runs core.fsmonitor");
+    bench.commit(&["--branch", "main"]);
+    assert!(!ran("monitor").exists(), "a commit runs core.fsmonitor");
     assert!(ran("filter").exists(), "what is committed is as the filter makes it");
 }

@@ -1,25 +1,25 @@
-//! A deploy: the plan of a Rojo project's commit, and its progress.
+//! A commit of accepted changes in a Rojo project: its plan and its progress.
 
 use maud::{Markup, html};
-use scene_schemas::api::{Deploy, DeployPlan, DeployState, ExcludedFile};
+use scene_schemas::api::{CommitPlan, CommitRequest, CommitState, ExcludedFile, PushedTo};
 
 use super::format;
 use super::format::safe_text;
 
 /// Renders the plan: the files, the branch and the message.
-pub(super) fn plan_view(wanted: &Deploy, plan: &DeployPlan) -> Markup {
+pub(super) fn plan_view(wanted: &CommitRequest, plan: &CommitPlan) -> Markup {
     html! {
-        div.page.deploy {
-            h1 { "Deploy " (format::place_name(&plan.project)) }
+        div.page.commit {
+            h1 { "Commit " (format::place_name(&plan.project)) }
             p.dim {
                 "Commits the files that approved proposals have changed. Your own changes stay as \
-                 they are, and nothing is pushed."
+                 they are."
             }
             @if plan.files.is_empty() {
-                (deploy_controls(plan.at_work))
+                (commit_controls(plan.at_work))
                 div.empty { h2 { "Nothing to commit" } p { "All approved changes are already in Git." } }
             } @else {
-                form.panel.pad data-act="deploy" {
+                form.panel.pad data-act="commit" {
                     input type="hidden" name="session" value=(wanted.session);
                     label.field {
                         span { "Branch" }
@@ -30,10 +30,19 @@ pub(super) fn plan_view(wanted: &Deploy, plan: &DeployPlan) -> Markup {
                         span { "Message" }
                         input name="message" value=(plan.message.lines().next().unwrap_or_default()) required;
                     }
+                    @if !plan.remotes.is_empty() {
+                        label.field {
+                            span { "Push to" }
+                            select name="push" {
+                                option value="-" selected { "Nowhere" }
+                                @for remote in &plan.remotes { option value=(remote) { (safe_text(remote)) } }
+                            }
+                        }
+                    }
                     div.buttons { button.main type="submit" { "Commit " (format::count_text(plan.files.len(), "file")) } }
                     p.bad role="alert" {}
                 }
-                (deploy_controls(plan.at_work))
+                (commit_controls(plan.at_work))
                 section.panel.pad {
                     h2 { "Files" }
                     ul.plainly { @for file in &plan.files { li { code { (safe_text(file)) } } } }
@@ -50,9 +59,9 @@ pub(super) fn plan_view(wanted: &Deploy, plan: &DeployPlan) -> Markup {
     }
 }
 
-/// Renders the element for the progress, with the id of a running deploy.
-fn deploy_controls(at_work: Option<u64>) -> Markup {
-    html! { div #deploying role="status" data-at-work=[at_work] {} }
+/// Renders the element for the progress, with the id of a running commit.
+fn commit_controls(at_work: Option<u64>) -> Markup {
+    html! { div #committing role="status" data-at-work=[at_work] {} }
 }
 
 fn left_out_list(left: &[ExcludedFile]) -> Markup {
@@ -66,13 +75,26 @@ fn left_out_list(left: &[ExcludedFile]) -> Markup {
     }
 }
 
+/// Says where the branch was pushed, and links to the page of its pull request.
+fn pushed_line(pushed: &PushedTo) -> Markup {
+    html! {
+        p {
+            "Pushed to " code { (safe_text(&pushed.remote)) } "."
+            @if let Some(page) = &pushed.pull_request {
+                " " a href=(page) target="_blank" rel="noopener noreferrer" { "Open a pull request" }
+            }
+        }
+    }
+}
+
 /// Renders the progress or the result.
-pub(super) fn state_view(state: &DeployState) -> Markup {
+pub(super) fn state_view(state: &CommitState) -> Markup {
     html! {
         section.panel.pad data-over[state.is_over] {
             @if let Some(failure) = &state.failure {
                 p.bad role="alert" { b { (safe_text(&failure.message)) } } p { (safe_text(&failure.hint)) }
-            } @else if let Some(commit) = &state.commit {
+            }
+            @if let Some(commit) = &state.commit {
                 p.good {
                     b {
                         (format::count_text(state.files.len(), "file")) " committed as " code { (commit.get(..10).unwrap_or(commit)) }
@@ -80,9 +102,12 @@ pub(super) fn state_view(state: &DeployState) -> Markup {
                     }
                 }
                 @if let Some(note) = &state.note { p { (safe_text(note)) } }
-            } @else if state.is_over {
+            }
+            @if let Some(pushed) = &state.pushed { (pushed_line(pushed)) }
+            @if state.is_over && state.commit.is_none() && state.failure.is_none() {
                 p { "There was nothing to commit." }
-            } @else {
+            }
+            @if !state.is_over {
                 p { b { (safe_text(&state.doing)) } @if let Some(file) = &state.file { " " code { (safe_text(file)) } } }
             }
             @if state.failure.is_none() {

@@ -1,4 +1,4 @@
-//! Git operations of a deploy: one process per operation, on a separate index. No hooks are run.
+//! Git operations of a commit: one process per operation, on a separate index. No hooks are run.
 //! The user's files are not touched, and their index only to mark the files as committed.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 use vector_files::disk::canonical_path;
 use vector_ledger::Ledger;
 
-use super::{DeployError, ErrorContext, FileHistory, GitPaths, TRAILER, refuse_deploy};
+use super::{CommitError, ErrorContext, FileHistory, GitPaths, TRAILER, refuse_commit};
 use crate::merges::GIT_NOT_STARTED;
 
 /// The prefix of a branch's full name.
-const HEADS: &str = "refs/heads/";
+pub(super) const HEADS: &str = "refs/heads/";
 
 /// Joins names in the format of Git's `-z` options.
 fn nul_separated<'f>(files: impl Iterator<Item = &'f String>) -> Vec<u8> {
@@ -35,7 +35,7 @@ pub(super) struct GitIndex {
 }
 
 impl GitIndex {
-    pub(super) fn open_repository(folder: &Path) -> Result<Self, DeployError> {
+    pub(super) fn open_repository(folder: &Path) -> Result<Self, CommitError> {
         let output = Command::new("git")
             .arg("-C")
             .arg(folder)
@@ -45,7 +45,7 @@ impl GitIndex {
         if !output.status.success() {
             let folder = folder.display();
             let what = format!("{folder} is not in a Git repository; `git init` creates one");
-            return Err(refuse_deploy(what));
+            return Err(refuse_commit(what));
         }
         let stdout = String::from_utf8_lossy(&output.stdout);
         let root = PathBuf::from(stdout.trim_end_matches(['\n', '\r']));
@@ -88,8 +88,21 @@ impl GitIndex {
     }
 
     /// Runs Git with the separate index and `input` as its standard input.
-    fn run_git(&self, args: &[&str], input: &[u8]) -> Result<String, DeployError> {
+    pub(super) fn run_git(&self, args: &[&str], input: &[u8]) -> Result<String, CommitError> {
         self.run_git_on(Some(&self.index_folder.path().join("index")), args, input)
+    }
+
+    /// The options of Git that keep programs of the repository from running.
+    pub(super) fn safe_configuration(&self) -> [String; 4] {
+        let no_hooks = self.index_folder.path().join("none");
+        [
+            "-c".to_owned(),
+            // A hook would look at the user's index and files, which differ from the commit.
+            format!("core.hooksPath={}", no_hooks.display()),
+            "-c".to_owned(),
+            // The setting may name a program, which Git would run to read the index.
+            "core.fsmonitor=false".to_owned(),
+        ]
     }
 
     /// Runs Git with an index. None uses the user's own.
@@ -98,15 +111,11 @@ impl GitIndex {
         index: Option<&Path>,
         args: &[&str],
         input: &[u8],
-    ) -> Result<String, DeployError> {
+    ) -> Result<String, CommitError> {
         let mut child = Command::new("git")
             .arg("-C")
             .arg(&self.root)
-            // A hook would look at the user's index and files, which differ from the commit.
-            .arg("-c")
-            .arg(format!("core.hooksPath={}", self.index_folder.path().join("none").display()))
-            // The setting may name a program, which Git would run to read the index.
-            .args(["-c", "core.fsmonitor=false"])
+            .args(self.safe_configuration())
             .args(args)
             .envs(self.filter_overrides())
             .envs(index.map(|index| ("GIT_INDEX_FILE", index)))
@@ -122,17 +131,17 @@ impl GitIndex {
         let output = child.wait_with_output().with_message("git did not end")?;
         if !output.status.success() {
             let stderr = String::from_utf8_lossy(&output.stderr);
-            return Err(refuse_deploy(format!("git {} failed: {}", args.join(" "), stderr.trim())));
+            return Err(refuse_commit(format!("git {} failed: {}", args.join(" "), stderr.trim())));
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     /// The full name of a branch.
-    pub(super) fn branch_reference(&self, branch: &str) -> Result<String, DeployError> {
+    pub(super) fn branch_reference(&self, branch: &str) -> Result<String, CommitError> {
         if branch.starts_with("refs/") {
             let name = branch.strip_prefix(HEADS).filter(|name| !name.is_empty());
             let name = name.unwrap_or("feature/doors");
-            return Err(refuse_deploy(format!(
+            return Err(refuse_commit(format!(
                 "{branch:?} is how Git itself names what a repository has, and a branch of that name \
                  would be mistaken for it; say the branch alone, such as {name:?}"
             )));
@@ -162,7 +171,7 @@ impl GitIndex {
         &self,
         branch: &str,
         reference: &str,
-    ) -> Result<(), DeployError> {
+    ) -> Result<(), CommitError> {
         let format = "--format=%(refname) %(worktreepath)";
         let all = self.run_git(&["for-each-ref", format, "--", reference], b"")?;
         let own = |line: &str| line.strip_prefix(reference)?.strip_prefix(' ').map(str::to_owned);
@@ -171,9 +180,9 @@ impl GitIndex {
         };
         let real = canonical_path(Path::new(&at)).unwrap_or_else(|_| PathBuf::from(&at));
         if real != self.root {
-            return Err(refuse_deploy(format!(
+            return Err(refuse_commit(format!(
                 "{branch} is checked out in {at}, whose files would not be what it says any more; \
-                 deploy on another branch (--branch), and merge it there"
+                 commit on another branch (--branch), and merge it there"
             )));
         }
         for (name, what) in [
@@ -182,7 +191,7 @@ impl GitIndex {
             ("REVERT_HEAD", "revert"),
         ] {
             if self.run_git(&["rev-parse", "--verify", "--quiet", name], b"").is_ok() {
-                return Err(refuse_deploy(format!(
+                return Err(refuse_commit(format!(
                     "a {what} on {branch} is not finished; finish it, or `git {what} --abort` it"
                 )));
             }
@@ -197,7 +206,7 @@ impl GitIndex {
         base: Option<&str>,
         files: &GitPaths<'a>,
         ledger: &Ledger,
-    ) -> Result<(GitPaths<'a>, Vec<String>), DeployError> {
+    ) -> Result<(GitPaths<'a>, Vec<String>), CommitError> {
         self.run_git(&["read-tree", base.unwrap_or("--empty")], b"")?;
         let ignored = self.find_ignored(files.keys());
         let known = self.run_git(&["ls-files", "--stage", "-z"], b"")?;
@@ -245,7 +254,7 @@ impl GitIndex {
         object: Option<&str>,
         history: &FileHistory,
         ledger: &Ledger,
-    ) -> Result<bool, DeployError> {
+    ) -> Result<bool, CommitError> {
         for state in &history.states {
             let (Some(hash), Some(object)) = (state, object) else {
                 if state.is_none() && object.is_none() {
@@ -291,7 +300,7 @@ impl GitIndex {
     pub(super) fn committed_proposals(
         &self,
         base: Option<&str>,
-    ) -> Result<BTreeSet<String>, DeployError> {
+    ) -> Result<BTreeSet<String>, CommitError> {
         let Some(base) = base else {
             return Ok(BTreeSet::new());
         };
@@ -303,7 +312,7 @@ impl GitIndex {
     /// The proposals that are committed on any branch, with their commit and branch.
     pub(super) fn proposals_on_branches(
         &self,
-    ) -> Result<BTreeMap<String, (String, String)>, DeployError> {
+    ) -> Result<BTreeMap<String, (String, String)>, CommitError> {
         let format = format!("--format=%x00%h %S%n%(trailers:key={TRAILER},valueonly)");
         let log = self.run_git(&["log", "--branches", &format], b"")?;
         let mut found = BTreeMap::new();
@@ -321,7 +330,7 @@ impl GitIndex {
         &self,
         base: Option<&str>,
         message: &str,
-    ) -> Result<String, DeployError> {
+    ) -> Result<String, CommitError> {
         let tree = self.run_git(&["write-tree"], b"")?;
         let mut args = vec!["commit-tree", tree.trim(), "-F", "-"];
         if let Some(base) = base {
@@ -338,10 +347,10 @@ impl GitIndex {
         commit: &str,
         before: Option<&str>,
         staged: &[String],
-    ) -> Result<Option<String>, DeployError> {
+    ) -> Result<Option<String>, CommitError> {
         let zero = "0".repeat(commit.len());
         let before = before.unwrap_or(&zero);
-        self.run_git(&["update-ref", "-m", "vector deploy", reference, commit, before], b"")?;
+        self.run_git(&["update-ref", "-m", "vector commit", reference, commit, before], b"")?;
         let head = self.run_git(&["symbolic-ref", "--quiet", "HEAD"], b"").unwrap_or_default();
         if head.trim() == reference {
             let args = ["--literal-pathspecs", "reset", "--quiet", "--pathspec-from-file=-"];

@@ -1,4 +1,4 @@
-//! Deploys of an open project with real Git: the plan and the progress.
+//! Commits of an open project with real Git: the plan and the progress.
 
 use std::fs;
 
@@ -42,21 +42,21 @@ impl Bench {
 
     fn planned(&self, more: &str) -> Answer {
         let session = self.opened["session"].as_str().unwrap();
-        self.human.call("GET", &format!("/api/deploy?session={session}{more}"), &Json::Null)
+        self.human.call("GET", &format!("/api/commit?session={session}{more}"), &Json::Null)
     }
 
-    fn deploy(&self, branch: Json) -> Answer {
-        let mut deploy = json!({ "session": self.opened["session"] });
+    fn commit(&self, branch: Json) -> Answer {
+        let mut commit = json!({ "session": self.opened["session"] });
         if !branch.is_null() {
-            deploy["branch"] = branch;
+            commit["branch"] = branch;
         }
-        self.human.call("POST", "/api/deploy", &deploy)
+        self.human.call("POST", "/api/commit", &commit)
     }
 
-    /// Waits for a deploy to end, and returns its state.
+    /// Waits for a commit to end, and returns its state.
     fn over(&self, started: &Json) -> Json {
         loop {
-            let path = format!("/api/deploy/{}?hold=5", started["id"]);
+            let path = format!("/api/commit/{}?hold=5", started["id"]);
             let state = self.human.call("GET", &path, &Json::Null).ok();
             if state["is_over"] == true {
                 return state;
@@ -97,7 +97,7 @@ fn accepted_proposals_are_shown_and_then_committed() {
         "",
         "nothing is committed by looking"
     );
-    let done = bench.over(&bench.deploy(Json::Null).ok());
+    let done = bench.over(&bench.commit(Json::Null).ok());
     assert_eq!((&done["failure"], &done["branch"]), (&Json::Null, &json!(branch)));
     assert_eq!(
         (&done["step"], &done["steps"], &done["doing"]),
@@ -112,22 +112,46 @@ fn accepted_proposals_are_shown_and_then_committed() {
     let elsewhere = bench.planned("").ok();
     assert_eq!((&elsewhere["files"], &elsewhere["branch"]), (&json!([]), &json!(branch)));
     assert!(elsewhere["left"].to_string().contains(" on theirs already"), "{elsewhere}");
-    let named = bench.over(&bench.deploy(json!(branch)).ok());
+    let named = bench.over(&bench.commit(json!(branch)).ok());
     assert_eq!((&named["commit"], &named["failure"]), (&Json::Null, &Json::Null));
     bench.project.git(&["branch", "-m", "theirs", &branch]);
-    // A deploy with nothing to commit is not a failure.
+    // A commit with nothing to commit is not a failure.
     assert_eq!(bench.planned("").ok()["files"], json!([]));
-    let again = bench.over(&bench.deploy(Json::Null).ok());
+    let again = bench.over(&bench.commit(Json::Null).ok());
     assert_eq!((&again["commit"], &again["failure"]), (&Json::Null, &Json::Null));
     assert_eq!(again["files"], json!([]));
 }
 
 #[test]
-fn refused_deploys_state_the_reason() {
+fn commit_is_pushed_if_that_is_wanted() {
+    let Some(mut bench) = Bench::new() else { return };
+    bench.apply("One", 1, 11);
+    let remote = bench.project.folder.with_file_name("origin.git").display().to_string();
+    bench.project.git(&["init", "--quiet", "--bare", &remote]);
+    bench.project.git(&["remote", "add", "origin", &remote]);
+    assert_eq!(bench.planned("").ok()["remotes"], json!(["origin"]));
+    let push = |to: &str| {
+        let wanted = json!({ "session": bench.opened["session"], "branch": "next", "push": to });
+        bench.over(&bench.human.call("POST", "/api/commit", &wanted).ok())
+    };
+    // A push that fails leaves the commit, and can be repeated.
+    let failed = push("nowhere");
+    assert!(failed["failure"]["message"].to_string().contains("there is origin"), "{failed}");
+    assert_eq!(failed["commit"], bench.project.git(&["rev-parse", "next"]));
+    let done = push("");
+    assert_eq!((&done["commit"], &done["failure"]), (&Json::Null, &Json::Null));
+    assert_eq!(done["pushed"], json!({ "remote": "origin" }));
+    assert_eq!((&done["step"], &done["steps"]), (&json!(5), &json!(5)));
+    let pushed = bench.project.git(&["--git-dir", &remote, "rev-parse", "next"]);
+    assert_eq!(failed["commit"], pushed);
+}
+
+#[test]
+fn refused_commits_state_the_reason() {
     let Some(mut bench) = Bench::new() else { return };
     bench.apply("One", 1, 11);
     refused(&bench.planned("&branch=a..b"), 409, "is not a branch name");
-    let failed = bench.over(&bench.deploy(json!("a..b")).ok());
+    let failed = bench.over(&bench.commit(json!("a..b")).ok());
     assert!(
         failed["failure"]["message"].as_str().unwrap().contains("is not a branch name"),
         "{failed}"
@@ -139,17 +163,17 @@ fn refused_deploys_state_the_reason() {
     bench.project.git(&["commit", "--quiet", "-a", "-m", "Theirs"]);
     fs::write(bench.project.folder.join("src/One.luau"), "return 11\n").unwrap();
     refused(&bench.planned(""), 409, "other versions of these files");
-    for path in ["/api/deploy/99", "/api/deploy?session=nobody"] {
+    for path in ["/api/commit/99", "/api/commit?session=nobody"] {
         refused(&bench.human.call("GET", path, &Json::Null), 404, "");
     }
-    refused(&bench.human.call("GET", "/api/deploy", &Json::Null), 400, "No project is specified");
+    refused(&bench.human.call("GET", "/api/commit", &Json::Null), 400, "No project is specified");
     fs::remove_dir_all(bench.project.folder.join(".git")).unwrap();
     refused(&bench.planned(""), 409, "git init");
 }
 
 #[test]
-fn place_file_cannot_be_deployed() {
+fn place_file_cannot_be_committed() {
     let bench = File::new();
-    let deploy = json!({ "session": bench.opened["session"] });
-    refused(&bench.human.call("POST", "/api/deploy", &deploy), 409, "is not a Rojo project");
+    let commit = json!({ "session": bench.opened["session"] });
+    refused(&bench.human.call("POST", "/api/commit", &commit), 409, "is not a Rojo project");
 }

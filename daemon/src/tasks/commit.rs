@@ -1,10 +1,11 @@
-//! Deploy: commits the files of a Rojo project that accepted proposals changed.
+//! Commits the files of a Rojo project that accepted proposals changed.
 //!
 //! Accepting a proposal writes files. Nothing is committed until the user requests it. The commit
 //! is made from a separate index, so neither the files nor the user's own staged changes are
 //! touched. This module does not know how progress is shown.
 
 mod git;
+mod push;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -19,6 +20,7 @@ use vector_ledger::{Ledger, LedgerError};
 use vector_rojo_project::StepJournal;
 
 use self::git::GitIndex;
+pub use self::push::{GitPrompts, PushedBranch};
 
 const READ_BATCH: usize = 5_000;
 /// The trailer of a commit message that marks a proposal as committed.
@@ -57,7 +59,7 @@ struct ProjectHistory {
 
 /// The reason nothing was committed.
 #[derive(Debug, thiserror::Error)]
-pub enum DeployError {
+pub enum CommitError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// A sentence without its final period, which says what to do.
@@ -65,34 +67,34 @@ pub enum DeployError {
     Refused(String),
 }
 
-fn refuse_deploy(why: impl Into<String>) -> DeployError {
-    DeployError::Refused(why.into())
+fn refuse_commit(why: impl Into<String>) -> CommitError {
+    CommitError::Refused(why.into())
 }
 
 /// Puts a description of the failure before its cause.
 trait ErrorContext<T> {
-    fn with_message(self, what: impl Into<String>) -> Result<T, DeployError>;
+    fn with_message(self, what: impl Into<String>) -> Result<T, CommitError>;
 }
 
 impl<T, E: std::fmt::Display> ErrorContext<T> for Result<T, E> {
-    fn with_message(self, what: impl Into<String>) -> Result<T, DeployError> {
-        self.map_err(|why| refuse_deploy(format!("{}: {why}", what.into())))
+    fn with_message(self, what: impl Into<String>) -> Result<T, CommitError> {
+        self.map_err(|why| refuse_commit(format!("{}: {why}", what.into())))
     }
 }
 
-/// A progress report of a deploy.
+/// A progress report of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeployProgress<'t> {
-    Step(DeployStep),
+pub enum CommitProgress<'t> {
+    Step(CommitStep),
     /// The file being examined.
     File(&'t str),
     /// A file that is left out, and the reason.
     Skipped(&'t str, &'t str),
 }
 
-/// The steps of a deploy, in order.
+/// The steps of a commit, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DeployStep {
+pub enum CommitStep {
     /// Reading the accepted proposals from the ledger.
     Reading,
     /// Comparing the files with the accepted proposals.
@@ -100,11 +102,12 @@ pub enum DeployStep {
     /// Adding the files to an index.
     Staging,
     Committing,
+    Pushing,
 }
 
-/// The options of a deploy.
+/// The options of a commit.
 #[derive(Debug, Clone, Copy)]
-pub struct DeployOptions<'w> {
+pub struct CommitOptions<'w> {
     pub project: &'w Path,
     /// The branch. If absent, a branch of Vector is used.
     pub branch: Option<&'w str>,
@@ -117,7 +120,7 @@ pub struct DeployOptions<'w> {
 
 /// The contents of the commit to be made.
 #[derive(Debug)]
-pub struct PreparedDeploy {
+pub struct PreparedCommit {
     pub branch: String,
     /// Whether the branch will be created.
     pub is_new: bool,
@@ -126,6 +129,8 @@ pub struct PreparedDeploy {
     pub files: Vec<String>,
     /// The proposals that are not committed yet, and their titles.
     pub proposals: Vec<(Seq, String)>,
+    /// The remotes that the branch can be pushed to, the usual one first.
+    pub remotes: Vec<String>,
     git: GitIndex,
     reference: String,
     base: Option<String>,
@@ -133,7 +138,7 @@ pub struct PreparedDeploy {
 
 /// A commit that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeployCommit {
+pub struct MadeCommit {
     pub commit: String,
     /// A problem after the commit was made.
     pub note: Option<String>,
@@ -143,33 +148,33 @@ pub struct DeployCommit {
 ///
 /// # Errors
 /// Fails if nothing can be committed.
-pub fn prepare_deploy(
+pub fn prepare_commit(
     ledger: &Ledger,
-    wanted: DeployOptions<'_>,
-    on_progress: &mut dyn FnMut(DeployProgress<'_>),
-) -> Result<PreparedDeploy, DeployError> {
-    on_progress(DeployProgress::Step(DeployStep::Reading));
+    wanted: CommitOptions<'_>,
+    on_progress: &mut dyn FnMut(CommitProgress<'_>),
+) -> Result<PreparedCommit, CommitError> {
+    on_progress(CommitProgress::Step(CommitStep::Reading));
     let written = read_history(ledger, wanted.project)?;
     let git = GitIndex::open_repository(wanted.project.parent().unwrap_or(Path::new(".")))?;
     let git = if wanted.is_dry_run { git.without_filters() } else { git };
-    on_progress(DeployProgress::Step(DeployStep::Comparing));
+    on_progress(CommitProgress::Step(CommitStep::Comparing));
     let mut ours = select_unchanged(&written, &git.root, on_progress)?;
     let newest = written.goals.keys().next_back().copied().unwrap_or(Seq(0));
     let own = format!("vector/{newest}");
     let branch = wanted.branch.unwrap_or(&own).to_owned();
     let reference = git.branch_reference(&branch)?;
     git.check_branch_free(&branch, &reference)?;
-    on_progress(DeployProgress::Step(DeployStep::Staging));
+    on_progress(CommitProgress::Step(CommitStep::Staging));
     let (base, is_new) = git.base_commit(&reference);
     if branch == own {
         exclude_committed(&mut ours, &git, base.as_deref(), on_progress)?;
     }
     let (staged, strange) = git.stage_files(base.as_deref(), &ours, ledger)?;
     if !strange.is_empty() {
-        return Err(refuse_deploy(format!(
+        return Err(refuse_commit(format!(
             "{} has other versions of these files than the accepted changes were based on:\n{}\nNothing is \
              committed, so that nobody's change is lost or taken along. Commit your own changes to them \
-             first, or bring the two together (`git merge`); or deploy on another branch (--branch)",
+             first, or bring the two together (`git merge`); or commit on another branch (--branch)",
             if is_new { "HEAD" } else { &branch },
             strange
                 .iter()
@@ -184,23 +189,46 @@ pub fn prepare_deploy(
     } else {
         commit_message(wanted.message, &written, &git, base.as_deref(), &staged)?
     };
-    Ok(PreparedDeploy { branch, is_new, message, files, proposals, git, reference, base })
+    let remotes = git.remotes(&branch);
+    Ok(PreparedCommit { branch, is_new, message, files, proposals, remotes, git, reference, base })
 }
 
-impl PreparedDeploy {
+impl PreparedCommit {
     /// Commits the prepared files to the branch.
     ///
     /// # Errors
     /// Fails if nothing could be committed.
     pub fn commit(
         &self,
-        on_progress: &mut dyn FnMut(DeployProgress<'_>),
-    ) -> Result<DeployCommit, DeployError> {
-        on_progress(DeployProgress::Step(DeployStep::Committing));
+        on_progress: &mut dyn FnMut(CommitProgress<'_>),
+    ) -> Result<MadeCommit, CommitError> {
+        on_progress(CommitProgress::Step(CommitStep::Committing));
         let commit = self.git.write_commit(self.base.as_deref(), &self.message)?;
         let before = self.base.as_deref().filter(|_| !self.is_new);
         let note = self.git.move_branch(&self.reference, &commit, before, &self.files)?;
-        Ok(DeployCommit { commit, note })
+        Ok(MadeCommit { commit, note })
+    }
+
+    /// Pushes a commit that was made, or the branch as it was. Empty `remote` stands for the usual one.
+    /// None if there is nothing to push: no commit was made and the branch does not exist.
+    ///
+    /// # Errors
+    /// Nothing was pushed. The commit stays.
+    pub fn push(
+        &self,
+        commit: Option<&str>,
+        remote: &str,
+        prompts: GitPrompts,
+        on_progress: &mut dyn FnMut(CommitProgress<'_>),
+    ) -> Result<Option<PushedBranch>, CommitError> {
+        let existing = self.base.as_deref().filter(|_| !self.is_new);
+        let Some(commit) = commit.or(existing) else {
+            return Ok(None);
+        };
+        on_progress(CommitProgress::Step(CommitStep::Pushing));
+        let usual = self.remotes.first().map_or("origin", String::as_str);
+        let remote = if remote.is_empty() { usual } else { remote };
+        self.git.push_branch(remote, commit, &self.reference, prompts).map(Some)
     }
 }
 
@@ -218,7 +246,7 @@ fn for_each_record(ledger: &Ledger, mut each: impl FnMut(&Record)) -> Result<(),
 
 /// Reads the changes that applied proposals made to a project's files, in the order in which they
 /// were applied.
-fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, DeployError> {
+fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, CommitError> {
     let name = project.display().to_string();
     let (mut state, mut when) = (LedgerState::default(), BTreeMap::new());
     for_each_record(ledger, |record| {
@@ -278,12 +306,12 @@ fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, Deplo
 fn select_unchanged<'a>(
     written: &'a ProjectHistory,
     root: &Path,
-    on_progress: &mut dyn FnMut(DeployProgress<'_>),
-) -> Result<GitPaths<'a>, DeployError> {
+    on_progress: &mut dyn FnMut(CommitProgress<'_>),
+) -> Result<GitPaths<'a>, CommitError> {
     let (mut ours, mut others) = (BTreeMap::new(), Vec::new());
     for (file, history) in &written.files {
         let Ok(inside) = file.strip_prefix(root) else {
-            return Err(refuse_deploy(format!(
+            return Err(refuse_commit(format!(
                 "{} is not in the Git repository {}; commit it where it is",
                 file.display(),
                 root.display()
@@ -291,16 +319,16 @@ fn select_unchanged<'a>(
         };
         let names: Option<Vec<&str>> = inside.iter().map(|name| name.to_str()).collect();
         let name = names
-            .ok_or_else(|| refuse_deploy(format!("{} is not a UTF-8 name", file.display())))?;
+            .ok_or_else(|| refuse_commit(format!("{} is not a UTF-8 name", file.display())))?;
         let name = name.join("/");
-        on_progress(DeployProgress::File(&name));
+        on_progress(CommitProgress::File(&name));
         let above = file.ancestors().skip(1).take_while(|folder| *folder != root);
         if let Some(other) = above.filter(|folder| folder.join(".git").exists()).last() {
             let why = format!(
                 "is in another repository, {}, and is left out; commit it there.",
                 safe_line(&other.display().to_string())
             );
-            on_progress(DeployProgress::Skipped(&name, &why));
+            on_progress(CommitProgress::Skipped(&name, &why));
             continue;
         }
         if Some(&hash_file(file)?) == history.states.last() {
@@ -311,7 +339,7 @@ fn select_unchanged<'a>(
     }
     for name in others {
         let why = "has been changed since, not by an accepted proposal, and is left out; commit it yourself.";
-        on_progress(DeployProgress::Skipped(&name, why));
+        on_progress(CommitProgress::Skipped(&name, why));
     }
     Ok(ours)
 }
@@ -321,8 +349,8 @@ fn exclude_committed(
     ours: &mut GitPaths<'_>,
     git: &GitIndex,
     base: Option<&str>,
-    on_progress: &mut dyn FnMut(DeployProgress<'_>),
-) -> Result<(), DeployError> {
+    on_progress: &mut dyn FnMut(CommitProgress<'_>),
+) -> Result<(), CommitError> {
     let (done, found) = (git.committed_proposals(base)?, git.proposals_on_branches()?);
     ours.retain(|name, history| {
         let left = history.proposals.iter().map(proposal_trailer).filter(|it| !done.contains(it));
@@ -335,14 +363,14 @@ fn exclude_committed(
             "is committed as {commit} on {} already, and is left out unless you name another branch.",
             safe_line(branch)
         );
-        on_progress(DeployProgress::Skipped(name, &why));
+        on_progress(CommitProgress::Skipped(name, &why));
         false
     });
     Ok(())
 }
 
 /// The hash of a file. None if the file does not exist.
-fn hash_file(file: &Path) -> Result<Option<Fingerprint>, DeployError> {
+fn hash_file(file: &Path) -> Result<Option<Fingerprint>, CommitError> {
     match std::fs::read(file) {
         Ok(bytes) => Ok(Some(Fingerprint::hash_bytes(&bytes))),
         // A folder on the path may have become a file.
@@ -360,7 +388,7 @@ fn commit_message(
     git: &GitIndex,
     base: Option<&str>,
     staged: &GitPaths<'_>,
-) -> Result<(String, Vec<(Seq, String)>), DeployError> {
+) -> Result<(String, Vec<(Seq, String)>), CommitError> {
     let done = git.committed_proposals(base)?;
     let all: BTreeSet<&AcceptedProposal> =
         staged.values().flat_map(|it| it.proposals.iter()).collect();

@@ -1,4 +1,4 @@
-//! Deploys: the commits of accepted changes in a Rojo project, and their progress.
+//! Commits of accepted changes in a Rojo project, and their progress.
 //!
 //! These are data only; the daemon runs Git.
 
@@ -12,7 +12,7 @@ use crate::entry::Seq;
 /// A person requests a commit of the accepted changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Deploy {
+pub struct CommitRequest {
     /// The session of the project.
     pub session: SessionId,
     /// The branch, which is created if it does not exist. If absent, one of Vector's own branches.
@@ -21,12 +21,15 @@ pub struct Deploy {
     /// The first line of the commit message. If absent, the last request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The remote to push the branch to; an empty text is the usual one. If absent, nothing is pushed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push: Option<String>,
 }
 
-/// The commit that a deploy would make.
+/// The commit that would be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DeployPlan {
+pub struct CommitPlan {
     /// The project file.
     pub project: String,
     /// The branch.
@@ -38,18 +41,31 @@ pub struct DeployPlan {
     /// The files, as Git names them. Empty if there is nothing to commit.
     pub files: Vec<String>,
     /// The proposals that are not committed yet.
-    pub proposals: Vec<DeployedProposal>,
+    pub proposals: Vec<CommittedProposal>,
     /// The files that are left out.
     pub left: Vec<ExcludedFile>,
-    /// The running deploy of this project. It must end before another can start.
+    /// The remotes that the branch can be pushed to, the usual one first.
+    pub remotes: Vec<String>,
+    /// The running commit of this project. It must end before another can start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_work: Option<u64>,
+}
+
+/// A branch that was pushed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PushedTo {
+    /// The remote.
+    pub remote: String,
+    /// The page on which a pull request for the branch is opened, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<String>,
 }
 
 /// A proposal that is part of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DeployedProposal {
+pub struct CommittedProposal {
     /// The ledger position that identifies the proposal.
     pub seq: Seq,
     /// The proposal's title.
@@ -66,19 +82,19 @@ pub struct ExcludedFile {
     pub why: String,
 }
 
-/// A deploy was started.
+/// A commit was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DeployStarted {
-    /// The deploy's id, valid while the daemon runs.
+pub struct CommitStarted {
+    /// The commit's id, valid while the daemon runs.
     pub id: u64,
 }
 
-/// The progress of a deploy.
+/// The progress of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DeployState {
-    /// The deploy's id.
+pub struct CommitState {
+    /// The commit's id.
     pub id: u64,
     /// The project file.
     pub project: String,
@@ -93,7 +109,7 @@ pub struct DeployState {
     pub file: Option<String>,
     /// The files that are left out.
     pub left: Vec<ExcludedFile>,
-    /// Whether the deploy has ended.
+    /// Whether the commit has ended.
     pub is_over: bool,
     /// The branch. None until it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,7 +122,10 @@ pub struct DeployState {
     /// A problem that occurred after the commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The reason nothing was committed. None if the deploy did not fail.
+    /// Where the branch was pushed. None if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pushed: Option<PushedTo>,
+    /// The reason nothing was committed, or the commit was not pushed. None if nothing failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
 }

@@ -1,0 +1,219 @@
+//! Pushing a branch with plain Git, and the address at which its pull request is opened.
+
+use std::process::{Command, Stdio};
+
+use url::Url;
+
+use super::git::{GitIndex, HEADS};
+use super::{CommitError, ErrorContext, refuse_commit};
+use crate::merges::GIT_NOT_STARTED;
+
+/// A branch that was pushed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PushedBranch {
+    pub remote: String,
+    /// Where a pull request for the branch is opened, if the host says so or is a known one.
+    pub pull_request: Option<String>,
+}
+
+/// Whether Git may ask for a user name or a passphrase in the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GitPrompts {
+    Allowed,
+    Off,
+}
+
+impl GitIndex {
+    /// Returns the names of the remotes; the one that Git pushes the branch to comes first.
+    pub(super) fn remotes(&self, branch: &str) -> Vec<String> {
+        let lines = |args: &[&str]| {
+            let found = self.run_git(args, b"").unwrap_or_default();
+            found.lines().map(|it| it.trim().to_owned()).collect::<Vec<_>>()
+        };
+        let mut names = lines(&["remote"]);
+        let keys = [
+            format!("branch.{branch}.pushRemote"),
+            "remote.pushDefault".to_owned(),
+            format!("branch.{branch}.remote"),
+        ];
+        let set = keys.iter().filter_map(|key| lines(&["config", "--get", key]).pop());
+        let wanted: Vec<String> = set.chain(["origin".to_owned()]).collect();
+        if let Some(at) =
+            wanted.iter().find_map(|wanted| names.iter().position(|name| name == wanted))
+        {
+            names[..=at].rotate_right(1);
+        }
+        names
+    }
+
+    /// Pushes a commit as the branch. A branch of the remote that has other commits is left as it is.
+    pub(super) fn push_branch(
+        &self,
+        remote: &str,
+        commit: &str,
+        reference: &str,
+        prompts: GitPrompts,
+    ) -> Result<PushedBranch, CommitError> {
+        let branch = reference.strip_prefix(HEADS).unwrap_or(reference);
+        let remotes = self.remotes(branch);
+        if !remotes.iter().any(|it| it == remote) {
+            let known = match remotes.is_empty() {
+                true => {
+                    "the repository has none; `git remote add origin ADDRESS` adds one".to_owned()
+                }
+                false => format!("there is {}", remotes.join(", ")),
+            };
+            return Err(refuse_commit(format!("there is no remote {remote:?}: {known}")));
+        }
+        let refspec = format!("{commit}:{reference}");
+        let mut command = Command::new("git");
+        command
+            .arg("-C")
+            .arg(&self.root)
+            .args(self.safe_configuration())
+            .args(["push", "--no-verify", "--no-follow-tags", "--recurse-submodules=no"])
+            .args(["--", remote, &refspec])
+            // The words of Git are looked at below.
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null());
+        if prompts == GitPrompts::Off {
+            command.env("GIT_TERMINAL_PROMPT", "0");
+            if std::env::var_os("GIT_SSH_COMMAND").is_none() {
+                command.env("GIT_SSH_COMMAND", "ssh -oBatchMode=yes");
+            }
+        }
+        let output = command.output().with_message(GIT_NOT_STARTED)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            return Err(refuse_commit(push_refusal(remote, branch, &said)));
+        }
+        let named = said.lines().filter_map(|line| line.strip_prefix("remote:")).find_map(web_link);
+        let pull_request = named.or_else(|| {
+            let address = self.run_git(&["remote", "get-url", "--push", "--", remote], b"").ok()?;
+            pull_request_page(address.trim(), branch)
+        });
+        Ok(PushedBranch { remote: remote.to_owned(), pull_request })
+    }
+}
+
+/// Says why a push failed and what to do.
+fn push_refusal(remote: &str, branch: &str, said: &str) -> String {
+    let next = if said.contains("[rejected]") || said.contains("non-fast-forward") {
+        format!(
+            "{branch} of {remote} has commits that this repository does not have; push to another branch \
+             (--branch), or fetch and merge them"
+        )
+    } else {
+        format!(
+            "check the address (`git remote -v`) and your access with `git push {remote} {branch}`"
+        )
+    };
+    let is_telling = |line: &&str| {
+        ["fatal:", "error:", "remote:", " ! "].iter().any(|start| line.starts_with(start))
+    };
+    let reasons: Vec<&str> = said.lines().filter(is_telling).map(str::trim).take(5).collect();
+    let reasons = if reasons.is_empty() { said.trim().to_owned() } else { reasons.join("; ") };
+    format!("{branch} was not pushed to {remote}: {reasons}. Nothing is lost; {next}")
+}
+
+/// Returns the first web address in a line that a host printed.
+fn web_link(line: &str) -> Option<String> {
+    let word = line.split_whitespace().find(|word| word.starts_with("https://"))?;
+    let address = Url::parse(word).ok()?;
+    (address.host_str().is_some() && address.username().is_empty()).then(|| address.to_string())
+}
+
+/// Returns the page of a well-known host that opens a pull request for a branch. `address` is that of
+/// the remote, as a web address or in the form `git@HOST:PATH`.
+fn pull_request_page(address: &str, branch: &str) -> Option<String> {
+    let (host, path) = match Url::parse(address) {
+        Ok(url) => (url.host_str()?.to_owned(), url.path().to_owned()),
+        Err(_) => {
+            let (user_and_host, path) = address.split_once(':')?;
+            let host = user_and_host.rsplit('@').next()?;
+            (host.to_owned(), path.to_owned())
+        }
+    };
+    let path = path.trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let mut page = Url::parse(&format!("https://{host}/")).ok()?;
+    let mut segments: Vec<&str> = path.split('/').collect();
+    match host.as_str() {
+        "github.com" => segments.extend(["compare"].into_iter().chain([branch])),
+        "codeberg.org" | "gitea.com" => segments.extend(["compare", branch]),
+        "gitlab.com" => segments.extend(["-", "merge_requests", "new"]),
+        "bitbucket.org" => segments.extend(["pull-requests", "new"]),
+        _ => return None,
+    }
+    page.path_segments_mut().ok()?.clear().extend(segments);
+    match host.as_str() {
+        "github.com" => page.set_query(Some("expand=1")),
+        "gitlab.com" => {
+            page.query_pairs_mut().append_pair("merge_request[source_branch]", branch);
+        }
+        "bitbucket.org" => {
+            page.query_pairs_mut().append_pair("source", branch);
+        }
+        _ => {}
+    }
+    Some(page.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_of_a_pull_request_is_known_for_common_hosts() {
+        for (address, expected) in [
+            (
+                "https://github.com/a/game.git",
+                Some("https://github.com/a/game/compare/vector%2F7?expand=1"),
+            ),
+            (
+                "git@github.com:a/game.git",
+                Some("https://github.com/a/game/compare/vector%2F7?expand=1"),
+            ),
+            (
+                "ssh://git@gitlab.com/a/b/game.git",
+                Some(
+                    "https://gitlab.com/a/b/game/-/merge_requests/new?merge_request%5Bsource_branch%5D=vector%2F7",
+                ),
+            ),
+            (
+                "https://codeberg.org/a/game/",
+                Some("https://codeberg.org/a/game/compare/vector%2F7"),
+            ),
+            (
+                "git@bitbucket.org:a/game.git",
+                Some("https://bitbucket.org/a/game/pull-requests/new?source=vector%2F7"),
+            ),
+            ("https://git.example.com/a/game.git", None),
+            ("/srv/game.git", None),
+            ("../game", None),
+            ("", None),
+        ] {
+            assert_eq!(pull_request_page(address, "vector/7").as_deref(), expected, "{address}");
+        }
+    }
+
+    #[test]
+    fn only_secure_addresses_of_a_host_become_links() {
+        let line = " Create a pull request for 'x' by visiting: https://host.example/a/pull/new/x";
+        assert_eq!(web_link(line).as_deref(), Some("https://host.example/a/pull/new/x"));
+        for line in ["", " javascript:alert(1)", " http://host/x", " https://", " https://u@host/x"]
+        {
+            assert_eq!(web_link(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn refusals_name_the_next_step() {
+        let rejected = "To ../remote\n ! [rejected]  abc -> main (fetch first)\nerror: failed to push\nhint: x";
+        let said = push_refusal("origin", "main", rejected);
+        assert!(said.contains("has commits that this repository does not have"), "{said}");
+        assert!(said.contains("error: failed to push") && !said.contains("hint"), "{said}");
+        let unreachable = push_refusal("origin", "main", "fatal: '/x' does not appear to be one\n");
+        assert!(unreachable.contains("git remote -v"), "{unreachable}");
+    }
+}
