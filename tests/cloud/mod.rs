@@ -3,4 +3,5 @@
 mod contract;
 mod insert;
 mod keys;
+mod place_versions;
 mod search;

@@ -57,6 +57,10 @@ pub fn try_key(purpose: KeyPurpose, key: &SecretKey) -> Result<(), CloudFailure>
     let client = cloud_client()?;
     let request = match purpose {
         KeyPurpose::Assets => AssetDelivery { asset: CHECKED_ASSET }.request(),
+        KeyPurpose::Publish => {
+            let message = "no request with its scopes leaves everything as it is".to_owned();
+            return Err(CloudFailure { kind: CloudFailureKind::Invalid, message });
+        }
     };
     let reading = client.read(&request, Some(key.expose()));
     let tried = async { timeout(CHECK_TIMEOUT, reading).await };

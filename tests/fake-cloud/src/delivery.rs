@@ -11,15 +11,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
 
+use super::keys::refuse;
 use super::{FakeCloud, SharedState, json_answer, lock_state};
-
-/// The key that the server accepts. It is as long as those of Open Cloud.
-pub const API_KEY: &str = "fake-cloud-key-of-nobody-\
-    0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\
-    0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\
-    0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\
-    0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\
-    0123456789abcdef";
 
 /// A server of files.
 const FILE_HOST: &str = "c0.rbxcdn.com";
@@ -37,21 +30,13 @@ pub(super) fn routes() -> Router<SharedState> {
         .route(&format!("/{FILE_HOST}/{{id}}"), get(send_file))
 }
 
-fn refuse(status: StatusCode, message: &str) -> Response<Body> {
-    json_answer(status, &json!({ "errors": [{ "code": 0, "message": message }] }))
-}
-
 async fn locate_file(
     State(state): State<SharedState>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Response<Body> {
-    match headers.get("x-api-key").map(|key| key.to_str()) {
-        None => {
-            return refuse(StatusCode::UNAUTHORIZED, "Authentication required to access Asset.");
-        }
-        Some(Ok(API_KEY)) => {}
-        Some(_) => return refuse(StatusCode::UNAUTHORIZED, "Invalid API Key"),
+    if let Err(refusal) = lock_state(&state).check_key(&headers, "legacy-asset:manage") {
+        return *refusal;
     }
     let Ok(asset) = id.parse::<u64>() else {
         return refuse(StatusCode::BAD_REQUEST, "The asset ID is not valid.");

@@ -4,6 +4,8 @@
 //! as the real services do. Tests lead it; it decides nothing by chance.
 
 mod delivery;
+mod keys;
+mod places;
 mod store;
 mod thumbnails;
 
@@ -14,16 +16,21 @@ use std::thread;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Response, StatusCode};
 use axum::middleware::{self, Next};
+use bytes::Bytes;
 use futures_util::stream;
 use serde_json::Value as Json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-pub use delivery::API_KEY;
+pub use keys::API_KEY;
+pub use places::PlaceVersion;
 pub use store::StoreAsset;
+
+/// The size limit of every request, in bytes.
+const MAX_BODY_BYTES: usize = 128 << 20;
 
 /// What the server does instead of answering the next request.
 #[derive(Debug, Clone)]
@@ -57,6 +64,11 @@ pub struct SeenRequest {
     /// The path with the query.
     pub target: String,
     pub has_key: bool,
+    /// The names of the headers, in lower case, sorted.
+    pub headers: Vec<String>,
+    /// The content type. Empty if there is none.
+    pub content_type: String,
+    pub body: Bytes,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +80,9 @@ struct CloudState {
     pictures: BTreeMap<u64, Vec<u8>>,
     /// The states of thumbnails that have no picture.
     thumbnail_states: BTreeMap<u64, &'static str>,
+    /// The keys besides the one that may do everything, with their scopes.
+    keys: BTreeMap<String, Vec<&'static str>>,
+    places: BTreeMap<u64, places::CloudPlace>,
     faults: VecDeque<Fault>,
     seen: Vec<SeenRequest>,
 }
@@ -107,6 +122,8 @@ impl FakeCloud {
                     .merge(store::routes())
                     .merge(delivery::routes())
                     .merge(thumbnails::routes())
+                    .merge(places::routes())
+                    .layer(DefaultBodyLimit::disable())
                     .layer(middleware::from_fn_with_state(Arc::clone(&own), note_request))
                     .with_state(own);
                 let served = axum::serve(listener, router).with_graceful_shutdown(async {
@@ -149,12 +166,21 @@ async fn note_request(
     request: Request,
     next: Next,
 ) -> Response<Body> {
-    let target = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
-    let seen = SeenRequest {
-        method: request.method().to_string(),
-        target,
-        has_key: has_key(request.headers()),
+    let (parts, body) = request.into_parts();
+    let Ok(body) = axum::body::to_bytes(body, MAX_BODY_BYTES).await else {
+        return problem(StatusCode::PAYLOAD_TOO_LARGE, "The request is too large.");
     };
+    let mut headers: Vec<String> = parts.headers.keys().map(ToString::to_string).collect();
+    headers.sort();
+    let seen = SeenRequest {
+        method: parts.method.to_string(),
+        target: parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default(),
+        has_key: has_key(&parts.headers),
+        headers,
+        content_type: header_text(&parts.headers, "content-type").to_owned(),
+        body: body.clone(),
+    };
+    let request = Request::from_parts(parts, Body::from(body));
     let fault = {
         let mut state = lock_state(&state);
         state.seen.push(seen);
@@ -185,6 +211,11 @@ async fn note_request(
                 .unwrap_or_default()
         }
     }
+}
+
+/// Returns a header's value. Empty if it is missing or not text.
+fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+    headers.get(name).and_then(|it| it.to_str().ok()).unwrap_or_default()
 }
 
 fn has_key(headers: &HeaderMap) -> bool {

@@ -5,16 +5,20 @@ use std::io::Read;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
-use reqwest::header::{HeaderMap, HeaderValue};
-use reqwest::{Client, redirect};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Method, redirect};
 use tokio::time::{sleep, timeout};
 
 use super::failure::{CloudFailure, CloudFailureKind};
-use super::request::{APIS, CloudRequest};
+use super::request::{
+    APIS, CloudRequest, EncodedBody, MESHY, RequestMethod, RetryPolicy, StatusAdvice,
+};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The time limit of an attempt.
+/// The time limit of an attempt, to which the time of its upload is added.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
+/// The slowest upload that is waited for, in bytes a second.
+const MIN_UPLOAD_RATE: u64 = 256 << 10;
 /// How often a request is sent at most.
 const ATTEMPTS: u32 = 3;
 /// The pause before the second attempt. It doubles.
@@ -30,13 +34,24 @@ const FILE_DOMAINS: [&str; 2] = ["rbxcdn.com", "roblox.com"];
 /// The first bytes of what gzip has compressed.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// One address to read.
-struct ReadAttempt<'a> {
+/// A request as it is sent, once or several times.
+struct SentRequest<'a> {
     host: &'a str,
+    method: Method,
     address: &'a str,
     key: Option<&'a str>,
+    body: Option<EncodedBody>,
+    retry: RetryPolicy,
+    advice: &'static [StatusAdvice],
     time: Duration,
     max_bytes: usize,
+}
+
+/// An attempt that did not succeed.
+struct FailedAttempt {
+    failure: CloudFailure,
+    /// Whether the service has seen nothing of it.
+    is_unsent: bool,
 }
 
 /// A client for Roblox's services. It keeps its connections.
@@ -82,9 +97,25 @@ impl CloudClient {
         key: Option<&str>,
     ) -> Result<Vec<u8>, CloudFailure> {
         let host = request.host;
-        let address = self.address(host, &request.target());
-        let (time, max_bytes) = (ATTEMPT_TIMEOUT, MAX_BODY_BYTES);
-        self.read_with_retries(&ReadAttempt { host, address: &address, key, time, max_bytes }).await
+        let body = request.body.encode();
+        let uploaded = body.as_ref().map_or(0, |body| body.bytes.len() as u64);
+        let sent = SentRequest {
+            host,
+            method: match request.method {
+                RequestMethod::Get => Method::GET,
+                RequestMethod::Post => Method::POST,
+                RequestMethod::Put => Method::PUT,
+                RequestMethod::Delete => Method::DELETE,
+            },
+            address: &self.address(host, &request.target()),
+            key,
+            body,
+            retry: request.retry,
+            advice: request.advice,
+            time: ATTEMPT_TIMEOUT + Duration::from_secs(uploaded / MIN_UPLOAD_RATE),
+            max_bytes: MAX_BODY_BYTES,
+        };
+        self.send_with_retries(&sent).await
     }
 
     /// Downloads a file from an address that one of Roblox's services gave, without a key. The limit is
@@ -115,9 +146,18 @@ impl CloudClient {
         };
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
         let address = self.address(host, &format!("{}{query}", url.path()));
-        let time = DOWNLOAD_TIMEOUT;
-        let attempt = ReadAttempt { host, address: &address, key: None, time, max_bytes };
-        let bytes = self.read_with_retries(&attempt).await?;
+        let sent = SentRequest {
+            host,
+            method: Method::GET,
+            address: &address,
+            key: None,
+            body: None,
+            retry: RetryPolicy::Idempotent,
+            advice: &[],
+            time: DOWNLOAD_TIMEOUT,
+            max_bytes,
+        };
+        let bytes = self.send_with_retries(&sent).await?;
         decompress(bytes, max_bytes).map_err(|reason| CloudFailure::unreadable(host, &reason))
     }
 
@@ -129,37 +169,52 @@ impl CloudClient {
         }
     }
 
-    async fn read_with_retries(&self, wanted: &ReadAttempt<'_>) -> Result<Vec<u8>, CloudFailure> {
+    async fn send_with_retries(&self, sent: &SentRequest<'_>) -> Result<Vec<u8>, CloudFailure> {
         let mut attempt = 1;
         loop {
-            let failure = match self.try_once(wanted).await {
+            let FailedAttempt { failure, is_unsent } = match self.try_once(sent).await {
                 Ok(body) => return Ok(body),
-                Err(failure) => failure,
+                Err(failed) => failed,
             };
             let pause = match failure.kind {
                 CloudFailureKind::TooMany { retry_after: Some(after) } => after,
                 _ => FIRST_PAUSE * 2_u32.pow(attempt - 1),
             };
-            if !failure.kind.is_passing() || attempt == ATTEMPTS || pause > MAX_PAUSE {
-                return Err(failure);
+            let may_repeat = match sent.retry {
+                RetryPolicy::Idempotent => true,
+                RetryPolicy::Unprocessed => {
+                    is_unsent || matches!(failure.kind, CloudFailureKind::TooMany { .. })
+                }
+            };
+            let is_last = !failure.kind.is_passing() || attempt == ATTEMPTS || pause > MAX_PAUSE;
+            if is_last || !may_repeat {
+                let is_open = !may_repeat && !is_unsent;
+                return Err(if is_open { failure.with_retry_policy(sent.retry) } else { failure });
             }
             sleep(pause).await;
             attempt += 1;
         }
     }
 
-    async fn try_once(&self, wanted: &ReadAttempt<'_>) -> Result<Vec<u8>, CloudFailure> {
-        let ReadAttempt { host, address, key, time, max_bytes } = *wanted;
+    async fn try_once(&self, sent: &SentRequest<'_>) -> Result<Vec<u8>, FailedAttempt> {
+        let SentRequest { host, time, max_bytes, .. } = *sent;
+        let failed = |failure: CloudFailure| FailedAttempt { failure, is_unsent: false };
         let read = async {
-            let lost =
-                |error: &reqwest::Error| CloudFailure::unreachable(host, &failure_reason(error));
-            let mut request = self.client.get(address).header("accept", "*/*");
-            if let Some(key) = key {
-                let mut value = HeaderValue::from_str(key).map_err(|_| {
-                    CloudFailure::unreadable(host, "the key has characters that no key has")
-                })?;
-                value.set_sensitive(true);
-                request = request.header("x-api-key", value);
+            let lost = |error: &reqwest::Error| FailedAttempt {
+                failure: CloudFailure::unreachable(host, &failure_reason(error)),
+                is_unsent: error.is_connect(),
+            };
+            let mut request =
+                self.client.request(sent.method.clone(), sent.address).header("accept", "*/*");
+            if let Some(key) = sent.key {
+                let (name, value) = key_header(host, key)
+                    .map_err(|failure| FailedAttempt { failure, is_unsent: true })?;
+                request = request.header(name, value);
+            }
+            if let Some(body) = &sent.body {
+                request = request
+                    .header("content-type", &body.content_type)
+                    .body(reqwest::Body::from(body.bytes.clone()));
             }
             let mut response = request.send().await.map_err(|error| lost(&error))?;
             let status = response.status();
@@ -168,7 +223,7 @@ impl CloudClient {
             while let Some(bytes) = response.chunk().await.map_err(|error| lost(&error))? {
                 if body.len() + bytes.len() > max_bytes {
                     let reason = format!("it is longer than {} MB", max_bytes >> 20);
-                    return Err(CloudFailure::unreadable(host, &reason));
+                    return Err(failed(CloudFailure::unreadable(host, &reason)));
                 }
                 body.extend_from_slice(&bytes);
             }
@@ -176,18 +231,38 @@ impl CloudClient {
                 return Ok(body);
             }
             // Before the message is cut: it may repeat the key.
-            let body = match key {
+            let body = match sent.key {
                 Some(key) => hide_key(&body, key),
                 None => body,
             };
-            Err(CloudFailure::from_status(host, status.as_u16(), retry_after, &body))
+            let status = status.as_u16();
+            Err(failed(CloudFailure::from_status(host, status, retry_after, sent.advice, &body)))
         };
-        timeout(time, read).await.unwrap_or_else(|_| Err(CloudFailure::from_timeout(host, time)))
+        let timed = timeout(time, read).await;
+        timed.unwrap_or_else(|_| Err(failed(CloudFailure::from_timeout(host, time))))
     }
+}
+
+/// Returns the header in which a service expects a key.
+fn key_header(host: &str, key: &str) -> Result<(HeaderName, HeaderValue), CloudFailure> {
+    let (name, value) = match host {
+        MESHY => (AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {key}"))),
+        _ => (HeaderName::from_static("x-api-key"), HeaderValue::from_str(key)),
+    };
+    let mut value = value.map_err(|_| {
+        CloudFailure::refused(
+            "The key has characters that no key has, such as a line break. Set it again.",
+        )
+    })?;
+    value.set_sensitive(true);
+    Ok((name, value))
 }
 
 /// Replaces a key in a body.
 fn hide_key(body: &[u8], key: &str) -> Vec<u8> {
+    if key.is_empty() {
+        return body.to_vec();
+    }
     String::from_utf8_lossy(body).replace(key, "***").into_bytes()
 }
 
@@ -239,9 +314,9 @@ mod tests {
     #[test]
     fn delay_is_read_from_either_header() {
         let after = |pairs: &[(&'static str, &str)]| {
-            let pairs = pairs.iter().map(|(name, value)| {
-                (reqwest::header::HeaderName::from_static(name), value.parse().unwrap())
-            });
+            let pairs = pairs
+                .iter()
+                .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
             retry_after(&pairs.collect::<HeaderMap>()).map(|it| it.as_secs())
         };
         assert_eq!(after(&[("retry-after", "7")]), Some(7));

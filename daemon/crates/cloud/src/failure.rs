@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
+use super::request::{RetryPolicy, StatusAdvice};
+
 /// The maximum length of a service's own words in a message, in characters.
 const MAX_DETAIL: usize = 300;
 
@@ -73,11 +75,41 @@ impl CloudFailure {
         Self { kind: CloudFailureKind::Unreadable, message }
     }
 
-    /// The failure that a status other than success stands for.
+    /// A request that Vector does not send, because the service would refuse it.
+    pub(crate) fn refused(message: &str) -> Self {
+        Self { kind: CloudFailureKind::Invalid, message: message.to_owned() }
+    }
+
+    /// Adds, if the service may have acted on a request all the same, that it may have. Such a request
+    /// is not sent again.
+    #[must_use]
+    pub(crate) fn with_retry_policy(mut self, retry: RetryPolicy) -> Self {
+        let is_open = match self.kind {
+            CloudFailureKind::Server
+            | CloudFailureKind::Unreachable
+            | CloudFailureKind::Unreadable => true,
+            CloudFailureKind::Invalid
+            | CloudFailureKind::Unauthorized
+            | CloudFailureKind::Forbidden
+            | CloudFailureKind::NotFound
+            | CloudFailureKind::Conflict
+            | CloudFailureKind::TooMany { .. } => false,
+        };
+        if is_open && retry == RetryPolicy::Unprocessed {
+            self.message.push_str(
+                " The request may have been completed all the same: check that before you repeat it.",
+            );
+        }
+        self
+    }
+
+    /// The failure that a status other than success stands for. The advice of the route replaces the
+    /// general next step.
     pub(crate) fn from_status(
         host: &str,
         status: u16,
         retry_after: Option<Duration>,
+        advice: &[StatusAdvice],
         body: &[u8],
     ) -> Self {
         let (kind, next) = match status {
@@ -90,9 +122,10 @@ impl CloudFailure {
             500.. => (CloudFailureKind::Server, "The service has a problem; try again later."),
             _ => (CloudFailureKind::Invalid, "Change the request."),
         };
+        let own = advice.iter().find(|it| it.status == status.min(500)).map(|it| it.text);
         let next = match retry_after.filter(|_| status == 429) {
             Some(after) => format!("Try again in {} s.", after.as_secs().max(1)),
-            None => next.to_owned(),
+            None => own.unwrap_or(next).to_owned(),
         };
         let detail = error_detail(body);
         let detail = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
@@ -120,7 +153,7 @@ mod tests {
 
     fn message(status: u16, after: Option<u64>, body: &str) -> String {
         let after = after.map(Duration::from_secs);
-        CloudFailure::from_status("apis.roblox.com", status, after, body.as_bytes()).message
+        CloudFailure::from_status("apis.roblox.com", status, after, &[], body.as_bytes()).message
     }
 
     #[test]

@@ -5,15 +5,18 @@
 pub enum KeyPurpose {
     /// Downloading the files of assets.
     Assets,
+    /// Uploading versions of places.
+    Publish,
 }
 
 impl KeyPurpose {
-    pub const ALL: [Self; 1] = [Self::Assets];
+    pub const ALL: [Self; 2] = [Self::Assets, Self::Publish];
 
     /// Returns the name of the key in the keychain.
     pub fn name(self) -> &'static str {
         match self {
             Self::Assets => "roblox-assets",
+            Self::Publish => "roblox-publish",
         }
     }
 
@@ -21,6 +24,7 @@ impl KeyPurpose {
     pub fn variable(self) -> &'static str {
         match self {
             Self::Assets => "ROBLOX_ASSETS_API_KEY",
+            Self::Publish => "ROBLOX_PUBLISH_API_KEY",
         }
     }
 
@@ -28,6 +32,7 @@ impl KeyPurpose {
     pub fn scopes(self) -> &'static [&'static str] {
         match self {
             Self::Assets => &["legacy-asset:manage"],
+            Self::Publish => &["universe-places:write"],
         }
     }
 
@@ -35,6 +40,7 @@ impl KeyPurpose {
     pub fn describe(self) -> &'static str {
         match self {
             Self::Assets => "insert assets into files",
+            Self::Publish => "publish places",
         }
     }
 }

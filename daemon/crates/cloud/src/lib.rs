@@ -8,6 +8,7 @@ mod asset_delivery;
 mod client;
 mod failure;
 mod key_purpose;
+mod place_versions;
 mod request;
 mod store_search;
 mod thumbnails;
@@ -16,7 +17,8 @@ pub use asset_delivery::AssetDelivery;
 pub use client::CloudClient;
 pub use failure::{CloudFailure, CloudFailureKind};
 pub use key_purpose::KeyPurpose;
-pub use request::CloudRequest;
+pub use place_versions::{PlaceFormat, PlaceVersionUpload, VersionKind};
+pub use request::{CloudRequest, FormFile, RequestBody, RequestMethod, RetryPolicy, StatusAdvice};
 pub use store_search::{
     AssetCounts, AssetKind, AssetPrice, AssetSearch, AssetSummary, AssetVotes, CreatorFilter,
     SearchPage, SearchSort,
