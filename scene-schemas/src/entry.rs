@@ -327,6 +327,28 @@ pub enum Entry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remaining: Option<String>,
     },
+    /// The place is about to be uploaded to Roblox as a version. This entry is written first, so that an
+    /// interrupted upload is found. Its position identifies the upload.
+    Uploading {
+        /// What is uploaded, and where to.
+        upload: Box<PlaceUpload>,
+    },
+    /// Roblox has the version.
+    Uploaded {
+        /// The position of its `uploading` entry.
+        upload: Seq,
+        /// The number that Roblox gave the version.
+        version: u64,
+    },
+    /// The version was not uploaded, or it is not known whether it was.
+    UploadFailed {
+        /// The position of its `uploading` entry.
+        upload: Seq,
+        /// The reason, and what to do next.
+        reason: String,
+        /// Whether Roblox may have the version all the same.
+        is_unclear: bool,
+    },
     /// The workflow finished.
     Finished {
         /// How it ended.
@@ -349,6 +371,60 @@ pub struct Record {
     /// The entry itself.
     #[serde(flatten)]
     pub entry: Entry,
+}
+
+/// A version of a place on Roblox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlaceUpload {
+    /// The id of the universe that the place belongs to.
+    pub universe: u64,
+    /// The id of the place on Roblox.
+    pub place: u64,
+    /// Whether players get the version.
+    pub kind: VersionKind,
+    /// The blob with the place file.
+    pub contents: Fingerprint,
+    /// The size of the place file in bytes.
+    pub size: u64,
+    /// Who approved the upload.
+    pub by: Approver,
+    /// The earlier upload whose contents these are. None if they are those of the place now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Seq>,
+}
+
+impl PlaceUpload {
+    /// Describes the upload in a few words.
+    pub fn describe(&self) -> String {
+        let what = match self.kind {
+            VersionKind::Saved => "Save",
+            VersionKind::Published => "Publish",
+        };
+        format!("{what} to place {} of universe {}", self.place, self.universe)
+    }
+}
+
+/// What Roblox does with a version of a place.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum VersionKind {
+    /// Roblox keeps it in the place's history, and Studio opens it.
+    Saved,
+    /// New servers of the game run it.
+    Published,
+}
+
+impl VersionKind {
+    /// Returns the kind as Roblox names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Saved => "Saved",
+            Self::Published => "Published",
+        }
+    }
 }
 
 /// The limits for a model.

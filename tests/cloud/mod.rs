@@ -1,6 +1,7 @@
 //! Roblox's cloud, as a server on this machine that speaks its shapes and its errors.
 
 mod contract;
+mod deploy;
 mod insert;
 mod keys;
 mod place_versions;

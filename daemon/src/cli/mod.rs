@@ -18,6 +18,7 @@ mod convert;
 mod daemon_client;
 mod debug;
 mod decision_prompt;
+mod deploy;
 mod diff;
 mod doctor;
 mod edit;
@@ -154,6 +155,8 @@ enum CliCommand {
     Git(git::GitArgs),
     /// Commit what approved proposals changed in a Rojo project
     Commit(commit::CommitArgs),
+    /// Upload a place to Roblox: save it as a version, and publish it after a second yes
+    Deploy(deploy::DeployArgs),
     /// Run the daemon, which serves places in Studio, place files and projects
     Serve(serve::ServeArgs),
     /// Stop the running daemon
@@ -308,6 +311,7 @@ pub fn main() -> ExitCode {
         CliCommand::Patch(args) => patch::run(&args),
         CliCommand::Git(args) => git::run(&args, home),
         CliCommand::Commit(args) => home().and_then(|home| commit::run(&args, &home)),
+        CliCommand::Deploy(args) => home().and_then(|home| deploy::run(&args, &home)),
         CliCommand::Models(args) => home().and_then(|home| models::run(&args, &home)),
         CliCommand::Usage(args) => home().and_then(|home| usage::run(&args, &home)),
         CliCommand::Key(args) => home().and_then(|home| key::run(&args, &home)),

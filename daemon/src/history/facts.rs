@@ -95,6 +95,9 @@ impl OutcomeFacts {
             }
             | Entry::RuleAdded { .. }
             | Entry::RuleRevoked { .. }
+            | Entry::Uploading { .. }
+            | Entry::Uploaded { .. }
+            | Entry::UploadFailed { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }
             | Entry::Planned { .. } => {}

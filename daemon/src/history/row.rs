@@ -185,6 +185,9 @@ fn kind_name(entry: &Entry) -> &'static str {
         Entry::PermissionDecided { .. } => "permission_decided",
         Entry::RuleAdded { .. } => "rule_added",
         Entry::RuleRevoked { .. } => "rule_revoked",
+        Entry::Uploading { .. } => "uploading",
+        Entry::Uploaded { .. } => "uploaded",
+        Entry::UploadFailed { .. } => "upload_failed",
         Entry::Commented { .. } => "commented",
         Entry::CommentsAnswered { .. } => "comments_answered",
         Entry::Answered { .. } => "answered",
@@ -257,6 +260,9 @@ fn row_subject(record: &Record) -> RowSubject {
         | Entry::Said { .. }
         | Entry::RuleAdded { .. }
         | Entry::RuleRevoked { .. }
+        | Entry::Uploading { .. }
+        | Entry::Uploaded { .. }
+        | Entry::UploadFailed { .. }
         | Entry::Finished { .. } => RowSubject::Nothing,
     }
 }
@@ -273,7 +279,8 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
         | Entry::Questioned { question: text, .. }
         | Entry::Refused { reason: text, .. }
         | Entry::Withdrawn { reason: text, .. }
-        | Entry::Failed { reason: text, .. } => text.into(),
+        | Entry::Failed { reason: text, .. }
+        | Entry::UploadFailed { reason: text, .. } => text.into(),
         Entry::Rejected { reason: text, .. }
         | Entry::Undone { remaining: text, .. }
         | Entry::Redone { remaining: text, .. } => text.as_deref().unwrap_or_default().into(),
@@ -289,6 +296,8 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
             lines.collect::<Vec<_>>().join("\n").into()
         }
         Entry::RuleRevoked { rule } => format!("Revoked the rule of entry {rule}").into(),
+        Entry::Uploading { upload } => upload.describe().into(),
+        Entry::Uploaded { version, .. } => format!("Version {version}").into(),
         Entry::Proposed { proposal, .. } => proposal.title.as_str().into(),
         Entry::Called { tool, args, .. } => {
             format!("{tool} {}", brief_json(args)).trim_end().to_owned().into()

@@ -6,7 +6,8 @@ use serde_json::{Value as Json, json};
 use tokio::time::timeout;
 use vector_cloud::{
     AssetDelivery, AssetKind, AssetSearch, AssetSummary, CloudClient, CloudFailure,
-    CloudFailureKind, KeyPurpose, SearchPage,
+    CloudFailureKind, CloudRequest, KeyDetails, KeyIntrospection, KeyPurpose, PlaceVersionUpload,
+    SearchPage,
 };
 use vector_core::tools::{StoreKind, StoreSearch};
 use vector_providers::http::CancelSwitch;
@@ -26,49 +27,89 @@ pub fn cloud_client() -> Result<CloudClient, CloudFailure> {
     CloudClient::new(std::env::var(BASE_URL).ok().filter(|it| !it.is_empty()))
 }
 
-/// Finds the key for a purpose.
-fn find_key(purpose: KeyPurpose) -> Result<SecretKey, String> {
+/// Finds the key for a purpose. Without one, the error says what it is needed for, and how to do
+/// without.
+fn find_key(purpose: KeyPurpose, needed: &str, otherwise: &str) -> Result<SecretKey, String> {
     let env = |name: &str| std::env::var(name).ok();
     let keys = KeyStore::new(&env, &SystemKeychain);
     let found = keys.find_key(purpose.name(), purpose.variable());
     found.map(|(key, _)| key).map_err(|why| {
         format!(
-            "Roblox delivers assets only with an API key of yours ({why}). Create one at \
-             https://create.roblox.com/dashboard/credentials with the scope {}, or insert the asset \
-             with the place open in Studio. A running daemon reads the keychain, and the variables of \
-             the terminal that started it.",
+            "{needed} only with an API key of yours ({why}). Create one at \
+             https://create.roblox.com/dashboard/credentials with the scope {}, or {otherwise}. A \
+             running daemon reads the keychain, and the variables of the terminal that started it.",
             purpose.scopes().join(", ")
         )
     })
+}
+
+/// Finds the key for uploads of places.
+///
+/// # Errors
+/// A sentence about what is missing and what to do.
+pub fn find_publish_key() -> Result<SecretKey, String> {
+    let needed = "Roblox takes versions of a place";
+    find_key(KeyPurpose::Publish, needed, "publish the place in Studio")
+}
+
+/// Uploads a version of a place. Returns its number.
+///
+/// # Errors
+/// It was not uploaded, or that is not known: after a failure of the server or the connection.
+pub fn upload_version(
+    request: &CloudRequest,
+    upload: &PlaceVersionUpload,
+    key: &SecretKey,
+    cancel: &CancelSwitch,
+) -> Result<u64, CloudFailure> {
+    let client = cloud_client()?;
+    let sent = wait_for(client.read(request, Some(key.expose())), cancel);
+    // The request may be on its way when it is cancelled.
+    let stopped = |message| CloudFailure { kind: CloudFailureKind::Unreachable, message };
+    upload.read_version(&sent.map_err(stopped)??)
 }
 
 /// The size limit of an asset, after decompression.
 const MAX_ASSET_BYTES: usize = 128 << 20;
 /// How long the check of a key may take.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
-/// An asset of Roblox that everybody may load.
-const CHECKED_ASSET: u64 = 1_818;
+/// What Open Cloud says of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyCheck {
+    Valid,
+    /// It is wrong, revoked, disabled or expired.
+    Unusable(&'static str),
+    MissingScopes(Vec<&'static str>),
+    /// It was not checked, for this reason.
+    Unknown(String),
+}
 
-/// Tries a key on a request that changes nothing.
-///
-/// # Errors
-/// The key is not accepted, or that cannot be found out.
-pub fn try_key(purpose: KeyPurpose, key: &SecretKey) -> Result<(), CloudFailure> {
-    let client = cloud_client()?;
-    let request = match purpose {
-        KeyPurpose::Assets => AssetDelivery { asset: CHECKED_ASSET }.request(),
-        KeyPurpose::Publish => {
-            let message = "no request with its scopes leaves everything as it is".to_owned();
-            return Err(CloudFailure { kind: CloudFailureKind::Invalid, message });
-        }
+/// Checks a key with a request that changes nothing.
+pub fn check_key(purpose: KeyPurpose, key: &SecretKey) -> KeyCheck {
+    let client = match cloud_client() {
+        Ok(client) => client,
+        Err(failure) => return KeyCheck::Unknown(failure.message),
     };
+    let introspection = KeyIntrospection::of(key.expose());
+    let request = introspection.request();
     let reading = client.read(&request, Some(key.expose()));
-    let tried = async { timeout(CHECK_TIMEOUT, reading).await };
-    match wait_for(tried, &CancelSwitch::new()) {
-        Ok(Ok(Err(failure))) if failure.kind != CloudFailureKind::NotFound => Err(failure),
-        Ok(Ok(_)) => Ok(()),
+    let asked = async { timeout(CHECK_TIMEOUT, reading).await };
+    let body = match wait_for(asked, &CancelSwitch::new()) {
+        Ok(Ok(answer)) => answer,
         Ok(Err(_)) => Err(CloudFailure::from_timeout(request.host, CHECK_TIMEOUT)),
-        Err(why) => Err(CloudFailure { kind: CloudFailureKind::Unreachable, message: why }),
+        Err(message) => return KeyCheck::Unknown(message),
+    };
+    match body.and_then(|body| introspection.read_details(&body)) {
+        Ok(KeyDetails { is_enabled: false, .. }) => KeyCheck::Unusable("disabled"),
+        Ok(KeyDetails { is_expired: true, .. }) => KeyCheck::Unusable("expired"),
+        Ok(details) => match details.missing_scopes(purpose.scopes()) {
+            missing if missing.is_empty() => KeyCheck::Valid,
+            missing => KeyCheck::MissingScopes(missing),
+        },
+        Err(failure) if failure.kind == CloudFailureKind::Unauthorized => {
+            KeyCheck::Unusable("wrong or revoked")
+        }
+        Err(failure) => KeyCheck::Unknown(failure.message),
     }
 }
 
@@ -77,7 +118,8 @@ pub fn try_key(purpose: KeyPurpose, key: &SecretKey) -> Result<(), CloudFailure>
 /// # Errors
 /// A sentence that says what to do.
 pub fn download_asset(asset: u64, cancel: &CancelSwitch) -> Result<Vec<u8>, String> {
-    let key = find_key(KeyPurpose::Assets)?;
+    let otherwise = "insert the asset with the place open in Studio";
+    let key = find_key(KeyPurpose::Assets, "Roblox delivers assets", otherwise)?;
     let client = cloud_client().map_err(|failure| failure.message)?;
     let download = async {
         let delivery = AssetDelivery { asset };

@@ -1,4 +1,4 @@
-//! Tasks outside the engine, for tools and commands: checks, web pages, commits, mentions,
+//! Tasks outside the engine, for tools and commands: checks, web pages, commits, deploys, mentions,
 //! and erasure.
 //!
 //! They must not decide or apply anything.
@@ -7,6 +7,7 @@ pub mod attached_file;
 pub mod check;
 pub mod cloud;
 pub mod commit;
+pub mod deploy;
 pub mod fetch;
 pub mod forget;
 pub mod mentions;

@@ -55,7 +55,7 @@ pub struct CommitPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PushedTo {
-    /// The remote.
+    /// The remote's name in Git.
     pub remote: String,
     /// The page on which a pull request for the branch is opened, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

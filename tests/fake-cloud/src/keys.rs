@@ -15,6 +15,11 @@ pub const API_KEY: &str = "fake-cloud-key-of-nobody-\
     0123456789abcdef";
 
 impl FakeCloud {
+    /// Lets a key expire.
+    pub fn expire_key(&self, key: &str) {
+        lock_state(&self.state).expired_keys.insert(key.to_owned());
+    }
+
     /// Accepts a key that has these scopes alone.
     pub fn add_key(&self, key: &str, scopes: &[&'static str]) {
         lock_state(&self.state).keys.insert(key.to_owned(), scopes.to_vec());

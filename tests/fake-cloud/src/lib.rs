@@ -4,12 +4,13 @@
 //! as the real services do. Tests lead it; it decides nothing by chance.
 
 mod delivery;
+mod introspection;
 mod keys;
 mod places;
 mod store;
 mod thumbnails;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -82,6 +83,8 @@ struct CloudState {
     thumbnail_states: BTreeMap<u64, &'static str>,
     /// The keys besides the one that may do everything, with their scopes.
     keys: BTreeMap<String, Vec<&'static str>>,
+    /// The keys that are no longer valid.
+    expired_keys: BTreeSet<String>,
     places: BTreeMap<u64, places::CloudPlace>,
     faults: VecDeque<Fault>,
     seen: Vec<SeenRequest>,
@@ -123,6 +126,7 @@ impl FakeCloud {
                     .merge(delivery::routes())
                     .merge(thumbnails::routes())
                     .merge(places::routes())
+                    .merge(introspection::routes())
                     .layer(DefaultBodyLimit::disable())
                     .layer(middleware::from_fn_with_state(Arc::clone(&own), note_request))
                     .with_state(own);

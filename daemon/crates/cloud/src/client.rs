@@ -40,6 +40,7 @@ struct SentRequest<'a> {
     method: Method,
     address: &'a str,
     key: Option<&'a str>,
+    is_key_in_body: bool,
     body: Option<EncodedBody>,
     retry: RetryPolicy,
     advice: &'static [StatusAdvice],
@@ -109,6 +110,7 @@ impl CloudClient {
             },
             address: &self.address(host, &request.target()),
             key,
+            is_key_in_body: request.is_key_in_body,
             body,
             retry: request.retry,
             advice: request.advice,
@@ -151,6 +153,7 @@ impl CloudClient {
             method: Method::GET,
             address: &address,
             key: None,
+            is_key_in_body: false,
             body: None,
             retry: RetryPolicy::Idempotent,
             advice: &[],
@@ -206,7 +209,7 @@ impl CloudClient {
             };
             let mut request =
                 self.client.request(sent.method.clone(), sent.address).header("accept", "*/*");
-            if let Some(key) = sent.key {
+            if let Some(key) = sent.key.filter(|_| !sent.is_key_in_body) {
                 let (name, value) = key_header(host, key)
                     .map_err(|failure| FailedAttempt { failure, is_unsent: true })?;
                 request = request.header(name, value);

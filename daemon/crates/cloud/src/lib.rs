@@ -7,6 +7,7 @@
 mod asset_delivery;
 mod client;
 mod failure;
+mod key_introspection;
 mod key_purpose;
 mod place_versions;
 mod request;
@@ -16,6 +17,7 @@ mod thumbnails;
 pub use asset_delivery::AssetDelivery;
 pub use client::CloudClient;
 pub use failure::{CloudFailure, CloudFailureKind};
+pub use key_introspection::{KeyDetails, KeyIntrospection};
 pub use key_purpose::KeyPurpose;
 pub use place_versions::{PlaceFormat, PlaceVersionUpload, VersionKind};
 pub use request::{CloudRequest, FormFile, RequestBody, RequestMethod, RetryPolicy, StatusAdvice};

@@ -85,6 +85,8 @@ pub struct CloudRequest {
     pub query: Vec<(&'static str, String)>,
     pub body: RequestBody,
     pub retry: RetryPolicy,
+    /// Whether the body has the key, so that no header has it.
+    pub is_key_in_body: bool,
     /// The next steps that are special to this route.
     pub advice: &'static [StatusAdvice],
 }
@@ -99,6 +101,7 @@ impl CloudRequest {
             query: Vec::new(),
             body: RequestBody::None,
             retry: RetryPolicy::Idempotent,
+            is_key_in_body: false,
             advice: &[],
         }
     }

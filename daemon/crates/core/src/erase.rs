@@ -93,6 +93,9 @@ pub fn erase_entry(entry: Entry) -> Entry {
             Entry::Applied { proposal, ack: Box::new(erase_ack(*ack)) }
         }
         Entry::Failed { proposal, .. } => Entry::Failed { proposal, reason: erased_text() },
+        Entry::UploadFailed { upload, is_unclear, .. } => {
+            Entry::UploadFailed { upload, reason: erased_text(), is_unclear }
+        }
         Entry::Undone { proposal, .. } => Entry::Undone { proposal, remaining: None },
         Entry::Redone { proposal, .. } => Entry::Redone { proposal, remaining: None },
         Entry::Finished { outcome, .. } => Entry::Finished { outcome, summary: None },
@@ -112,6 +115,8 @@ pub fn erase_entry(entry: Entry) -> Entry {
         | Entry::Resumed {}
         | Entry::Cleared {}
         | Entry::Disconnected { .. }
+        | Entry::Uploading { .. }
+        | Entry::Uploaded { .. }
         | Entry::Erased {}) => same,
     }
 }

@@ -70,6 +70,9 @@ impl WorkflowReading {
             | Entry::PermissionDecided { .. }
             | Entry::RuleAdded { .. }
             | Entry::RuleRevoked { .. }
+            | Entry::Uploading { .. }
+            | Entry::Uploaded { .. }
+            | Entry::UploadFailed { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }
             | Entry::Answered { .. }

@@ -298,6 +298,12 @@ impl Ledger {
         )
     }
 
+    /// The records of uploads to Roblox, in order: how each began, and how it ended.
+    pub fn uploads(&self) -> Result<Vec<Record>, LedgerError> {
+        let kinds = "WHERE e.kind IN ('uploading', 'uploaded', 'upload_failed') ORDER BY e.seq";
+        self.query_records(kinds, [])
+    }
+
     /// Leases a workflow to this process until the lease is dropped or the process ends, even by a
     /// crash. Returns None if the lease is already held.
     pub fn try_lease(&self, workflow: Seq) -> Result<Option<WorkflowLease>, LedgerError> {

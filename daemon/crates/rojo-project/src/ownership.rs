@@ -129,15 +129,27 @@ impl RojoProject {
         served.is_some() || (found > 0 && found * 5 >= looked_for.len() * 4)
     }
 
+    /// Reads the ids of the universe (`gameId`) and the place (`placeId`) that a project file names.
+    pub fn published_ids(project: &Path) -> Option<(u64, u64)> {
+        let fields = project_fields(project);
+        let id = |name: &str| fields.get(name).and_then(Json::as_u64);
+        Some((id("gameId")?, id("placeId")?))
+    }
+
     /// Reads the place ids of the project file: the places it may be served to (None if not
     /// specified) and those it may not.
     fn read_place_ids(&self) -> (Option<Vec<u64>>, Vec<u64>) {
-        let bytes = read_file(&self.tree.project).unwrap_or_default();
-        let fields = read_json(&bytes).unwrap_or_default();
+        let fields = project_fields(&self.tree.project);
         let listed = |name: &str| {
             let list = fields.get(name)?.as_array()?;
             Some(list.iter().filter_map(Json::as_u64).collect())
         };
         (listed("servePlaceIds"), listed("blockedPlaceIds").unwrap_or_default())
     }
+}
+
+/// Reads the fields of a project file; none if it cannot be read.
+fn project_fields(project: &Path) -> Json {
+    let bytes = read_file(project).unwrap_or_default();
+    read_json(&bytes).unwrap_or_default()
 }

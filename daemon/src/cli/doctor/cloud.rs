@@ -1,11 +1,11 @@
 //! Checks of the keys of Roblox's cloud: whether each is accepted, and has the scopes that it needs.
 
-use vector_cloud::{CloudFailureKind, KeyPurpose};
+use vector_cloud::KeyPurpose;
 use vector_providers::keys::{KeyStore, SystemKeychain};
 
 use super::CheckSite;
 use super::finding::DoctorFinding;
-use crate::tasks::cloud::try_key;
+use crate::tasks::cloud::{KeyCheck, check_key};
 
 pub(super) fn check_cloud(_: &CheckSite) -> Vec<DoctorFinding> {
     KeyPurpose::ALL.into_iter().map(check_purpose).collect()
@@ -21,28 +21,20 @@ fn check_purpose(purpose: KeyPurpose) -> DoctorFinding {
         let fix = format!("{set_again}: a key of Open Cloud with the scope {scopes}");
         return DoctorFinding::note(name, format!("no key to {task}")).with_fix(fix);
     };
-    match try_key(purpose, &key) {
-        Ok(()) => DoctorFinding::ok(name, format!("the key in {found} can {task}")),
-        Err(failure) => match failure.kind {
-            CloudFailureKind::Unauthorized => {
-                let message = format!("the key in {found} is wrong or revoked");
-                DoctorFinding::problem(name, message).with_fix(set_again)
-            }
-            CloudFailureKind::Forbidden => {
-                let message = format!("the key in {found} lacks the scope {scopes}");
-                let fix = "add the scope at https://create.roblox.com/dashboard/credentials";
-                DoctorFinding::problem(name, message).with_fix(fix)
-            }
-            CloudFailureKind::Conflict
-            | CloudFailureKind::Invalid
-            | CloudFailureKind::NotFound
-            | CloudFailureKind::TooMany { .. }
-            | CloudFailureKind::Server
-            | CloudFailureKind::Unreachable
-            | CloudFailureKind::Unreadable => {
-                let why = &failure.message;
-                DoctorFinding::note(name, format!("the key in {found} was not checked: {why}"))
-            }
-        },
+    match check_key(purpose, &key) {
+        KeyCheck::Valid => DoctorFinding::ok(name, format!("the key in {found} can {task}")),
+        KeyCheck::Unusable(state) => {
+            let message = format!("the key in {found} is {state}");
+            DoctorFinding::problem(name, message).with_fix(set_again)
+        }
+        KeyCheck::MissingScopes(missing) => {
+            let noun = if missing.len() == 1 { "scope" } else { "scopes" };
+            let message = format!("the key in {found} lacks the {noun} {}", missing.join(", "));
+            let fix = format!("add the {noun} at https://create.roblox.com/dashboard/credentials");
+            DoctorFinding::problem(name, message).with_fix(fix)
+        }
+        KeyCheck::Unknown(why) => {
+            DoctorFinding::note(name, format!("the key in {found} was not checked: {why}"))
+        }
     }
 }

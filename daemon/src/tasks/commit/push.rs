@@ -57,11 +57,10 @@ impl GitIndex {
         let branch = reference.strip_prefix(HEADS).unwrap_or(reference);
         let remotes = self.remotes(branch);
         if !remotes.iter().any(|it| it == remote) {
-            let known = match remotes.is_empty() {
-                true => {
-                    "the repository has none; `git remote add origin ADDRESS` adds one".to_owned()
-                }
-                false => format!("there is {}", remotes.join(", ")),
+            let known = if remotes.is_empty() {
+                "the repository has none; `git remote add origin ADDRESS` adds one".to_owned()
+            } else {
+                format!("there is {}", remotes.join(", "))
             };
             return Err(refuse_commit(format!("there is no remote {remote:?}: {known}")));
         }
@@ -126,13 +125,11 @@ fn web_link(line: &str) -> Option<String> {
 /// Returns the page of a well-known host that opens a pull request for a branch. `address` is that of
 /// the remote, as a web address or in the form `git@HOST:PATH`.
 fn pull_request_page(address: &str, branch: &str) -> Option<String> {
-    let (host, path) = match Url::parse(address) {
-        Ok(url) => (url.host_str()?.to_owned(), url.path().to_owned()),
-        Err(_) => {
-            let (user_and_host, path) = address.split_once(':')?;
-            let host = user_and_host.rsplit('@').next()?;
-            (host.to_owned(), path.to_owned())
-        }
+    let (host, path) = if let Ok(url) = Url::parse(address) {
+        (url.host_str()?.to_owned(), url.path().to_owned())
+    } else {
+        let (user_and_host, path) = address.split_once(':')?;
+        (user_and_host.rsplit('@').next()?.to_owned(), path.to_owned())
     };
     let path = path.trim_matches('/');
     let path = path.strip_suffix(".git").unwrap_or(path);

@@ -174,6 +174,9 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
         | Entry::Failed { .. }
         | Entry::Undone { .. }
         | Entry::Redone { .. }
+        | Entry::Uploading { .. }
+        | Entry::Uploaded { .. }
+        | Entry::UploadFailed { .. }
         | Entry::Finished { .. } => Vec::new(),
     }
 }

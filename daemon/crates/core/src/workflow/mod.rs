@@ -491,6 +491,9 @@ impl Workflow {
             | Entry::PermissionDecided { .. }
             | Entry::RuleAdded { .. }
             | Entry::RuleRevoked { .. }
+            | Entry::Uploading { .. }
+            | Entry::Uploaded { .. }
+            | Entry::UploadFailed { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }
             | Entry::Answered { .. }

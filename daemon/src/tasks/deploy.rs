@@ -1,0 +1,306 @@
+//! Deploys: uploads a place to Roblox, as a saved version and then as a published one.
+//!
+//! Each upload is a workflow of the ledger. The intention is recorded before anything is sent, with
+//! the place file as a blob, so that an interrupted upload is found and an earlier version can be
+//! published again. Roblox gives the same bytes the same version, so sending them twice makes no
+//! second one. This module does not ask for approval, and does not know how progress is shown.
+
+mod changes;
+mod past;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::{
+    Approver, Entry, Finish, InteractionMode, Place, PlaceUpload, Seq, VersionKind,
+};
+use scene_schemas::proposal::Mode;
+use vector_cloud::{CloudFailure, CloudFailureKind, PlaceFormat, PlaceVersionUpload};
+use vector_files::place_file::PlaceFile;
+use vector_ledger::{AppendBatch, Ledger, LedgerError};
+use vector_place::{FileFormat, Scene};
+use vector_providers::http::CancelSwitch;
+use vector_rojo_project::RojoProject;
+
+pub use self::changes::VersionChanges;
+pub use self::past::{PastUpload, UploadHistory, UploadOutcome};
+use super::cloud::{find_publish_key, upload_version};
+
+/// The driver of the workflows of uploads.
+pub const DRIVER: &str = "deploy";
+
+/// A place on Roblox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeployTarget {
+    pub universe: u64,
+    pub place: u64,
+}
+
+impl fmt::Display for DeployTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "place {} of universe {}", self.place, self.universe)
+    }
+}
+
+/// The reason nothing was uploaded.
+#[derive(Debug, thiserror::Error)]
+pub enum DeployError {
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// One or more sentences, which say what to do.
+    #[error("{0}")]
+    Refused(String),
+}
+
+fn refuse_deploy(why: impl Into<String>) -> DeployError {
+    DeployError::Refused(why.into())
+}
+
+/// A place file that is uploaded.
+#[derive(Debug, Clone)]
+pub struct DeploySource {
+    pub place: Place,
+    pub format: FileFormat,
+    pub bytes: Bytes,
+    pub contents: Fingerprint,
+    /// The earlier upload whose contents these are.
+    pub earlier: Option<Seq>,
+}
+
+impl DeploySource {
+    /// Reads a place file, or builds the place of a Rojo project.
+    ///
+    /// # Errors
+    /// It cannot be read, or is a model.
+    pub fn read(path: &Path, is_project: bool) -> Result<Self, DeployError> {
+        if is_project {
+            let opened = RojoProject::open(path, true);
+            let (project, scene) = opened.map_err(|error| refuse_deploy(error.to_string()))?;
+            let mut scene = scene.into_scene();
+            let encoded = scene.encode().map_err(|error| {
+                refuse_deploy(format!("The place of {} cannot be built: {error}.", project.name()))
+            })?;
+            let place = Place::Project(project.ledger_place());
+            return Self::check(place, encoded, path);
+        }
+        let opened = PlaceFile::open(path, None);
+        let (file, _) = opened.map_err(|error| refuse_deploy(error.to_string()))?;
+        let bytes = std::fs::read(path).map_err(|error| {
+            refuse_deploy(format!("{} cannot be read: {error}.", path.display()))
+        })?;
+        Self::check(Place::File(file.ledger_place()), bytes, path)
+    }
+
+    /// Takes the contents of an earlier upload from the ledger.
+    ///
+    /// # Errors
+    /// There is no such upload, or its contents were erased.
+    pub fn earlier(ledger: &Ledger, seq: Seq) -> Result<(Self, DeployTarget), DeployError> {
+        let history = UploadHistory::read(ledger)?;
+        let Some(past) = history.uploads.iter().find(|past| past.seq == seq) else {
+            let known = history.uploads.last().map_or_else(
+                || "Nothing was uploaded yet.".to_owned(),
+                |last| format!("The last one is {}; `vector deploy --list` lists them.", last.seq),
+            );
+            return Err(refuse_deploy(format!("There is no upload {seq}. {known}")));
+        };
+        let contents = ledger.read_blob(&past.upload.contents)?;
+        let started = ledger.record_at(past.workflow)?.map(|record| record.entry);
+        let (Some(bytes), Some(Entry::Started { place, .. })) = (contents, started) else {
+            return Err(refuse_deploy(format!(
+                "The contents of upload {seq} were erased from the ledger. Publish the place as it is, \
+                 or restore it from Roblox's history of versions."
+            )));
+        };
+        let source = Self::check(place, bytes, Path::new("the earlier version"))?;
+        Ok((Self { earlier: Some(seq), ..source }, past.target()))
+    }
+
+    fn check(place: Place, bytes: Vec<u8>, path: &Path) -> Result<Self, DeployError> {
+        let scene = open_scene(&bytes)?;
+        if !scene.is_place() {
+            return Err(refuse_deploy(format!(
+                "{} is a model, not a place: it has no Workspace. Upload a place.",
+                path.display()
+            )));
+        }
+        let contents = Fingerprint::hash_bytes(&bytes);
+        let format = scene.format();
+        Ok(Self { place, format, bytes: Bytes::from(bytes), contents, earlier: None })
+    }
+}
+
+fn open_scene(bytes: &[u8]) -> Result<Scene, DeployError> {
+    Scene::open(Arc::from(bytes))
+        .map_err(|error| refuse_deploy(format!("The place cannot be read: {error}.")))
+}
+
+/// What an upload would do.
+#[derive(Debug, Clone)]
+pub struct DeployPlan {
+    pub target: DeployTarget,
+    /// The version that was published last by this ledger.
+    pub published: Option<PastUpload>,
+    /// The version that has these contents already.
+    pub existing: Option<PastUpload>,
+    /// The differences from the published version, or what a first version contains.
+    pub changes: VersionChanges,
+    /// Uploads to this place whose processes were stopped.
+    pub interrupted: Vec<PastUpload>,
+}
+
+/// Determines what an upload would do. Uploads of stopped processes are recorded as failed.
+///
+/// # Errors
+/// The ledger cannot be used, or the earlier version cannot be read.
+pub fn plan_deploy(
+    ledger: &Ledger,
+    source: &DeploySource,
+    target: DeployTarget,
+) -> Result<DeployPlan, DeployError> {
+    let mut history = UploadHistory::read(ledger)?;
+    let interrupted = history.close_interrupted(ledger, target)?;
+    let published = history.last_published(target).cloned();
+    let before = match &published {
+        Some(past) => ledger.read_blob(&past.upload.contents)?,
+        None => None,
+    };
+    let after = open_scene(&source.bytes)?;
+    let changes = match &before {
+        Some(before) => VersionChanges::between(&open_scene(before)?, &after),
+        None => VersionChanges::of_first(&after),
+    };
+    let existing = history.with_contents(target, &source.contents).cloned();
+    Ok(DeployPlan { target, published, existing, changes, interrupted })
+}
+
+/// Uploads a version. Returns its number.
+///
+/// # Errors
+/// It was not uploaded, or that is not known. Publishing is refused for contents that were not saved.
+pub fn deploy_version(
+    ledger: &Ledger,
+    source: &DeploySource,
+    target: DeployTarget,
+    kind: VersionKind,
+    by: Approver,
+    cancel: &CancelSwitch,
+) -> Result<u64, DeployError> {
+    // What cannot be sent at all is not recorded.
+    let key = find_publish_key().map_err(refuse_deploy)?;
+    let wanted = PlaceVersionUpload {
+        universe: target.universe,
+        place: target.place,
+        kind: match kind {
+            VersionKind::Saved => vector_cloud::VersionKind::Saved,
+            VersionKind::Published => vector_cloud::VersionKind::Published,
+        },
+        format: match source.format {
+            FileFormat::Binary => PlaceFormat::Binary,
+            FileFormat::Xml => PlaceFormat::Xml,
+        },
+        bytes: source.bytes.clone(),
+    };
+    let request = wanted.request().map_err(|failure| refuse_deploy(failure.message))?;
+    let upload = PlaceUpload {
+        universe: target.universe,
+        place: target.place,
+        kind,
+        contents: source.contents.clone(),
+        size: source.bytes.len() as u64,
+        by,
+        earlier: source.earlier,
+    };
+    let (seq, workflow, _lease) = begin_upload(ledger, source, upload)?;
+    let sent = upload_version(&request, &wanted, &key, cancel);
+    let (outcome, entries) = match sent {
+        Ok(version) => {
+            let summary = match kind {
+                VersionKind::Saved => format!("Saved as version {version} of {target}."),
+                VersionKind::Published => format!("Published version {version} of {target}."),
+            };
+            let finished = Entry::Finished { outcome: Finish::Done, summary: Some(summary) };
+            (Ok(version), vec![Entry::Uploaded { upload: seq, version }, finished])
+        }
+        Err(CloudFailure { kind, message }) => {
+            let is_unclear = may_have_arrived(kind);
+            let failed = Entry::UploadFailed { upload: seq, reason: message.clone(), is_unclear };
+            let finished = Entry::Finished { outcome: Finish::Failed, summary: None };
+            (Err(refuse_deploy(describe_failure(&message, is_unclear))), vec![failed, finished])
+        }
+    };
+    ledger.append(AppendBatch { workflow: Some(workflow), entries, blobs: Vec::new() })?;
+    outcome
+}
+
+/// Whether the service may have acted on a request that failed.
+fn may_have_arrived(kind: CloudFailureKind) -> bool {
+    match kind {
+        CloudFailureKind::Server | CloudFailureKind::Unreachable | CloudFailureKind::Unreadable => {
+            true
+        }
+        CloudFailureKind::Invalid
+        | CloudFailureKind::Unauthorized
+        | CloudFailureKind::Forbidden
+        | CloudFailureKind::NotFound
+        | CloudFailureKind::Conflict
+        | CloudFailureKind::TooMany { .. } => false,
+    }
+}
+
+fn describe_failure(message: &str, is_unclear: bool) -> String {
+    if is_unclear {
+        return format!(
+            "{message} Roblox may have the version all the same. Deploy again: the same contents get the \
+             same version."
+        );
+    }
+    message.to_owned()
+}
+
+/// Records that an upload begins. Only one at a time goes to a place of Roblox.
+fn begin_upload(
+    ledger: &Ledger,
+    source: &DeploySource,
+    upload: PlaceUpload,
+) -> Result<(Seq, Seq, vector_ledger::WorkflowLease), DeployError> {
+    let target = DeployTarget { universe: upload.universe, place: upload.place };
+    // Another process looks and begins only when this one has begun.
+    let _lock = ledger.lock_applying()?;
+    let mut history = UploadHistory::read(ledger)?;
+    history.close_interrupted(ledger, target)?;
+    let running = history.to_target(target).find(|past| past.outcome == UploadOutcome::Open);
+    if let Some(running) = running {
+        return Err(refuse_deploy(format!(
+            "Upload {} to {target} is going on. Wait until it has ended.",
+            running.seq
+        )));
+    }
+    if upload.kind == VersionKind::Published
+        && history.with_contents(target, &upload.contents).is_none()
+    {
+        return Err(refuse_deploy(format!(
+            "These contents are not saved as a version of {target}. Save them first, look at the saved \
+             version in Studio, and then publish it."
+        )));
+    }
+    let started = Entry::Started {
+        place: source.place.clone(),
+        goal: upload.describe(),
+        driver: DRIVER.to_owned(),
+        mode: Mode::Confirm,
+        attached: Vec::new(),
+        interaction: InteractionMode::default(),
+        follows: None,
+        guards: None,
+        served: false,
+    };
+    let entries = vec![started, Entry::Uploading { upload: Box::new(upload) }];
+    let blobs = vec![source.bytes.to_vec()];
+    let (records, lease) = ledger.start_workflow(AppendBatch { workflow: None, entries, blobs })?;
+    let seq = records.last().map_or(Seq(0), |record| record.seq);
+    Ok((seq, lease.workflow(), lease))
+}

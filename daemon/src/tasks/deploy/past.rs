@@ -1,0 +1,145 @@
+//! The uploads that the ledger records.
+
+use std::collections::HashSet;
+
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::{Entry, Finish, PlaceUpload, Record, Seq, VersionKind};
+use vector_ledger::{AppendBatch, Ledger, LedgerError};
+
+use super::DeployTarget;
+
+/// What became of an upload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UploadOutcome {
+    /// Roblox has it as this version.
+    Uploaded { version: u64 },
+    Failed {
+        reason: String,
+        /// Whether Roblox may have it all the same.
+        is_unclear: bool,
+    },
+    /// It goes on, or the process that uploaded it was stopped.
+    Open,
+}
+
+/// An upload that was begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastUpload {
+    pub seq: Seq,
+    /// When it was begun, in milliseconds since 1970-01-01 UTC.
+    pub at: u64,
+    pub workflow: Seq,
+    pub upload: PlaceUpload,
+    pub outcome: UploadOutcome,
+}
+
+impl PastUpload {
+    pub fn target(&self) -> DeployTarget {
+        DeployTarget { universe: self.upload.universe, place: self.upload.place }
+    }
+
+    /// Returns the version that Roblox gave it, if it has one.
+    pub fn version(&self) -> Option<u64> {
+        match self.outcome {
+            UploadOutcome::Uploaded { version } => Some(version),
+            UploadOutcome::Failed { .. } | UploadOutcome::Open => None,
+        }
+    }
+}
+
+/// The uploads of a ledger, in their order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UploadHistory {
+    pub uploads: Vec<PastUpload>,
+}
+
+impl UploadHistory {
+    /// Reads all uploads of a ledger.
+    pub fn read(ledger: &Ledger) -> Result<Self, LedgerError> {
+        let mut history = Self::default();
+        for record in ledger.uploads()? {
+            history.add(record);
+        }
+        Ok(history)
+    }
+
+    fn add(&mut self, record: Record) {
+        let Record { seq, at, workflow, entry } = record;
+        let (upload, outcome) = match entry {
+            Entry::Uploading { upload } => {
+                let (upload, outcome) = (*upload, UploadOutcome::Open);
+                self.uploads.push(PastUpload { seq, at, workflow, upload, outcome });
+                return;
+            }
+            Entry::Uploaded { upload, version } => (upload, UploadOutcome::Uploaded { version }),
+            Entry::UploadFailed { upload, reason, is_unclear } => {
+                (upload, UploadOutcome::Failed { reason, is_unclear })
+            }
+            _ => return,
+        };
+        if let Some(past) = self.uploads.iter_mut().rev().find(|past| past.seq == upload) {
+            past.outcome = outcome;
+        }
+    }
+
+    /// Returns the uploads to a place of Roblox, newest first.
+    pub fn to_target(&self, target: DeployTarget) -> impl Iterator<Item = &PastUpload> {
+        self.uploads.iter().rev().filter(move |past| past.target() == target)
+    }
+
+    /// Returns the newest version of a place of Roblox that was published.
+    pub fn last_published(&self, target: DeployTarget) -> Option<&PastUpload> {
+        let mut done = self.to_target(target).filter(|past| past.version().is_some());
+        done.find(|past| past.upload.kind == VersionKind::Published)
+    }
+
+    /// Returns the newest version of a place of Roblox that has these contents.
+    pub fn with_contents(
+        &self,
+        target: DeployTarget,
+        contents: &Fingerprint,
+    ) -> Option<&PastUpload> {
+        let mut done = self.to_target(target).filter(|past| past.version().is_some());
+        done.find(|past| past.upload.contents == *contents)
+    }
+
+    /// Records the uploads of stopped processes as failed. Returns the target's, newest last.
+    pub fn close_interrupted(
+        &mut self,
+        ledger: &Ledger,
+        target: DeployTarget,
+    ) -> Result<Vec<PastUpload>, LedgerError> {
+        let mut closed = Vec::new();
+        for past in &mut self.uploads {
+            if past.outcome != UploadOutcome::Open {
+                continue;
+            }
+            let Some(_lease) = ledger.try_lease(past.workflow)? else { continue };
+            // Another process may have ended it since the ledger was read.
+            let records = ledger.workflow_records_after(past.workflow, past.seq)?;
+            if records.iter().any(|it| matches!(it.entry, Entry::Finished { .. })) {
+                continue;
+            }
+            let reason = "Vector was stopped during the upload.".to_owned();
+            let entries = vec![
+                Entry::UploadFailed { upload: past.seq, reason: reason.clone(), is_unclear: true },
+                Entry::Finished { outcome: Finish::Failed, summary: None },
+            ];
+            let workflow = Some(past.workflow);
+            ledger.append(AppendBatch { workflow, entries, blobs: Vec::new() })?;
+            past.outcome = UploadOutcome::Failed { reason, is_unclear: true };
+            if past.target() == target {
+                closed.push(past.clone());
+            }
+        }
+        Ok(closed)
+    }
+
+    /// Returns the places of Roblox that contents were uploaded to from these workflows' place, the
+    /// newest first, each once.
+    pub fn targets_of(&self, is_its: impl Fn(Seq) -> bool) -> Vec<DeployTarget> {
+        let mut seen = HashSet::new();
+        let all = self.uploads.iter().rev().filter(|past| is_its(past.workflow));
+        all.map(PastUpload::target).filter(|target| seen.insert(*target)).collect()
+    }
+}
