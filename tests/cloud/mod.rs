@@ -4,5 +4,7 @@ mod contract;
 mod deploy;
 mod insert;
 mod keys;
+mod luau_tasks;
 mod place_versions;
 mod search;
+mod sender;

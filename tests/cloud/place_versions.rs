@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use fake_cloud::{API_KEY, FakeCloud, Fault};
-use vector_cloud::{
-    CloudClient, CloudFailure, CloudFailureKind, PlaceFormat, PlaceVersionUpload, VersionKind,
-};
+use vector_cloud::{CloudFailure, CloudFailureKind, PlaceFormat, PlaceVersionUpload, VersionKind};
 use vector_tests::places::{self, Format};
+
+use super::sender;
 
 const UNIVERSE: u64 = 30;
 const PLACE: u64 = 40;
@@ -17,9 +17,7 @@ fn upload(bytes: Vec<u8>, kind: VersionKind) -> PlaceVersionUpload {
 }
 
 fn send(cloud: &FakeCloud, upload: &PlaceVersionUpload, key: &str) -> Result<u64, CloudFailure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let client = CloudClient::new(Some(cloud.url()))?;
-    let body = runtime.block_on(client.read(&upload.request()?, Some(key)))?;
+    let body = sender::send(cloud, &upload.request()?, key)?;
     upload.read_version(&body)
 }
 

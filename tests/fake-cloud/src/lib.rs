@@ -6,6 +6,7 @@
 mod delivery;
 mod introspection;
 mod keys;
+mod luau;
 mod places;
 mod store;
 mod thumbnails;
@@ -27,6 +28,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 pub use keys::API_KEY;
+pub use luau::{LuauOutcome, StartedTask, TaskPathShape};
 pub use places::PlaceVersion;
 pub use store::StoreAsset;
 
@@ -86,6 +88,11 @@ struct CloudState {
     /// The keys that are no longer valid.
     expired_keys: BTreeSet<String>,
     places: BTreeMap<u64, places::CloudPlace>,
+    tasks: Vec<luau::CloudTask>,
+    /// What the next tasks come to.
+    outcomes: VecDeque<LuauOutcome>,
+    /// Binary inputs of tasks, by their paths.
+    inputs: BTreeMap<String, luau::CloudInput>,
     faults: VecDeque<Fault>,
     seen: Vec<SeenRequest>,
 }
@@ -127,6 +134,7 @@ impl FakeCloud {
                     .merge(thumbnails::routes())
                     .merge(places::routes())
                     .merge(introspection::routes())
+                    .merge(luau::routes())
                     .layer(DefaultBodyLimit::disable())
                     .layer(middleware::from_fn_with_state(Arc::clone(&own), note_request))
                     .with_state(own);

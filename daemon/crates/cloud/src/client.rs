@@ -4,12 +4,14 @@ use std::error::Error;
 use std::io::Read;
 use std::time::Duration;
 
+use bytes::Bytes;
 use flate2::read::GzDecoder;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use reqwest::{Client, Method, redirect};
 use tokio::time::{sleep, timeout};
 
 use super::failure::{CloudFailure, CloudFailureKind};
+use super::rate_limit::retry_after;
 use super::request::{
     APIS, CloudRequest, EncodedBody, MESHY, RequestMethod, RetryPolicy, StatusAdvice,
 };
@@ -31,6 +33,20 @@ const MAX_BODY_BYTES: usize = 16 << 20;
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_mins(2);
 /// The domains that files may be downloaded from.
 const FILE_DOMAINS: [&str; 2] = ["rbxcdn.com", "roblox.com"];
+const UPLOAD_ADVICE: &[StatusAdvice] = &[
+    StatusAdvice {
+        status: 400,
+        text: "The file is not the one that was announced. Start the upload again.",
+    },
+    StatusAdvice {
+        status: 403,
+        text: "The address to upload to is valid for 15 minutes. Start the upload again.",
+    },
+    StatusAdvice {
+        status: 404,
+        text: "The address to upload to is valid for 15 minutes. Start the upload again.",
+    },
+];
 /// The first bytes of what gzip has compressed.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -164,6 +180,39 @@ impl CloudClient {
         decompress(bytes, max_bytes).map_err(|reason| CloudFailure::unreadable(host, &reason))
     }
 
+    /// Uploads bytes with PUT to an address that one of Roblox's services gave, without a key. An upload
+    /// that fails for a moment is sent again.
+    ///
+    /// # Errors
+    /// The address is not one of a named host by https, or the upload fails. The address, which gives the
+    /// right to upload, is not in the message.
+    pub async fn upload(&self, location: &str, bytes: Bytes) -> Result<(), CloudFailure> {
+        let url = reqwest::Url::parse(location).ok().filter(|url| {
+            url.scheme() == "https"
+                && url.port().is_none()
+                && url.username().is_empty()
+                && url.password().is_none()
+        });
+        let host = url.as_ref().and_then(reqwest::Url::domain).filter(|it| it.contains('.'));
+        let Some((url, host)) = url.as_ref().zip(host) else {
+            return Err(CloudFailure::unreadable(APIS, "its address is not one to upload to"));
+        };
+        let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
+        let uploaded = bytes.len() as u64;
+        let sent = SentRequest {
+            host,
+            method: Method::PUT,
+            address: &self.address(host, &format!("{}{query}", url.path())),
+            key: None,
+            body: Some(EncodedBody { content_type: "application/octet-stream".to_owned(), bytes }),
+            retry: RetryPolicy::Idempotent,
+            advice: UPLOAD_ADVICE,
+            time: ATTEMPT_TIMEOUT + Duration::from_secs(uploaded / MIN_UPLOAD_RATE),
+            max_bytes: MAX_BODY_BYTES,
+        };
+        self.send_with_retries(&sent).await.map(drop)
+    }
+
     /// Returns where to find a path of a host, with its query.
     fn address(&self, host: &str, target: &str) -> String {
         match &self.base {
@@ -286,18 +335,6 @@ fn decompress(bytes: Vec<u8>, max_bytes: usize) -> Result<Vec<u8>, String> {
     Ok(file)
 }
 
-/// Returns how long a service asks to wait: in `retry-after`, or until its limit is reset, in seconds. Of
-/// several resets, the latest counts.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: &str| headers.get(name)?.to_str().ok();
-    let seconds = |text: &str| text.trim().parse::<u32>().ok();
-    let wanted = text("retry-after").and_then(seconds).or_else(|| {
-        let resets = text("x-ratelimit-reset")?.split(',');
-        resets.filter_map(|it| seconds(it.split(';').next().unwrap_or_default())).max()
-    });
-    wanted.map(|it| Duration::from_secs(it.into()))
-}
-
 /// Describes an error with its causes, without the address, which may be long.
 fn failure_reason(error: &reqwest::Error) -> String {
     let mut reasons: Vec<String> = Vec::new();
@@ -315,20 +352,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delay_is_read_from_either_header() {
-        let after = |pairs: &[(&'static str, &str)]| {
-            let pairs = pairs
-                .iter()
-                .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
-            retry_after(&pairs.collect::<HeaderMap>()).map(|it| it.as_secs())
-        };
-        assert_eq!(after(&[("retry-after", "7")]), Some(7));
-        assert_eq!(after(&[("x-ratelimit-reset", "3, 45")]), Some(45));
-        assert_eq!(after(&[("x-ratelimit-reset", "3;w=60, 5;w=1"), ("retry-after", "2")]), Some(2));
-        assert_eq!(after(&[("x-ratelimit-reset", "3;w=60, 5;w=1")]), Some(5));
-        for other in ["", "soon", "-1", "Wed, 21 Oct 2026 07:28:00 GMT", "99999999999999"] {
-            assert_eq!(after(&[("retry-after", other)]), None, "{other}");
+    fn uploads_go_only_to_named_hosts_by_https() {
+        let client = CloudClient::new(None).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for location in [
+            "",
+            "/relative",
+            "http://storage.example.com/x",
+            "https://127.0.0.1/x",
+            "https://[::1]/x",
+            "https://localhost/x",
+            "https://storage.example.com:8443/x",
+            "https://user@storage.example.com/x",
+            "file:///etc/passwd",
+        ] {
+            let failure = runtime.block_on(client.upload(location, Bytes::new())).unwrap_err();
+            assert!(failure.message.contains("is not one to upload to"), "{location}: {failure}");
+            assert!(location.is_empty() || !failure.message.contains(location), "{failure}");
         }
-        assert_eq!(after(&[]), None);
+    }
+
+    #[test]
+    fn key_is_hidden_and_of_plain_characters() {
+        for (host, name, text) in
+            [(APIS, "x-api-key", "the-key"), (MESHY, "authorization", "Bearer the-key")]
+        {
+            let (header, value) = key_header(host, "the-key").unwrap();
+            assert_eq!((header.as_str(), value.to_str().unwrap()), (name, text));
+            assert!(!format!("{value:?}").contains("the-key"));
+            let failure = key_header(host, "the\nkey").unwrap_err();
+            assert!(failure.message.contains("characters that no key has"), "{failure}");
+            assert!(!failure.message.contains("the\nkey"), "{failure}");
+        }
+        assert_eq!(hide_key(b"a the-key b", "the-key"), b"a *** b");
+        assert_eq!(hide_key(b"ab", ""), b"ab");
     }
 }

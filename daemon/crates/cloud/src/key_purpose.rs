@@ -7,16 +7,19 @@ pub enum KeyPurpose {
     Assets,
     /// Uploading versions of places.
     Publish,
+    /// Running Luau in a version of a place.
+    Verify,
 }
 
 impl KeyPurpose {
-    pub const ALL: [Self; 2] = [Self::Assets, Self::Publish];
+    pub const ALL: [Self; 3] = [Self::Assets, Self::Publish, Self::Verify];
 
     /// Returns the name of the key in the keychain.
     pub fn name(self) -> &'static str {
         match self {
             Self::Assets => "roblox-assets",
             Self::Publish => "roblox-publish",
+            Self::Verify => "roblox-verify",
         }
     }
 
@@ -25,6 +28,7 @@ impl KeyPurpose {
         match self {
             Self::Assets => "ROBLOX_ASSETS_API_KEY",
             Self::Publish => "ROBLOX_PUBLISH_API_KEY",
+            Self::Verify => "ROBLOX_VERIFY_API_KEY",
         }
     }
 
@@ -33,6 +37,11 @@ impl KeyPurpose {
         match self {
             Self::Assets => &["legacy-asset:manage"],
             Self::Publish => &["universe-places:write"],
+            Self::Verify => &[
+                "universe-places:write",
+                "universe.place.luau-execution-session:write",
+                "universe.place.luau-execution-session:read",
+            ],
         }
     }
 
@@ -41,6 +50,7 @@ impl KeyPurpose {
         match self {
             Self::Assets => "insert assets into files",
             Self::Publish => "publish places",
+            Self::Verify => "run specs in the cloud",
         }
     }
 }

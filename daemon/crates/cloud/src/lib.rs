@@ -9,8 +9,11 @@ mod client;
 mod failure;
 mod key_introspection;
 mod key_purpose;
+mod luau_tasks;
 mod place_versions;
+mod rate_limit;
 mod request;
+mod resource_path;
 mod store_search;
 mod thumbnails;
 
@@ -19,6 +22,10 @@ pub use client::CloudClient;
 pub use failure::{CloudFailure, CloudFailureKind};
 pub use key_introspection::{KeyDetails, KeyIntrospection};
 pub use key_purpose::KeyPurpose;
+pub use luau_tasks::{
+    BinaryInput, BinaryInputPath, BinaryInputStart, LuauErrorCode, LuauLogLevel, LuauLogMessage,
+    LuauLogPage, LuauTask, LuauTaskError, LuauTaskPath, LuauTaskStart, LuauTaskState,
+};
 pub use place_versions::{PlaceFormat, PlaceVersionUpload, VersionKind};
 pub use request::{CloudRequest, FormFile, RequestBody, RequestMethod, RetryPolicy, StatusAdvice};
 pub use store_search::{
