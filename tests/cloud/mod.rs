@@ -1,5 +1,6 @@
 //! Roblox's cloud, as a server on this machine that speaks its shapes and its errors.
 
+mod asset_uploads;
 mod contract;
 mod deploy;
 mod insert;

@@ -5,11 +5,13 @@
 
 mod delivery;
 mod introspection;
+mod form;
 mod keys;
 mod luau;
 mod places;
 mod store;
 mod thumbnails;
+mod uploads;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -27,10 +29,12 @@ use serde_json::Value as Json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+pub use form::{FormPart, read_form};
 pub use keys::API_KEY;
 pub use luau::{LuauOutcome, StartedTask, TaskPathShape};
 pub use places::PlaceVersion;
 pub use store::StoreAsset;
+pub use uploads::{UploadOutcome, UploadedFile};
 
 /// The size limit of every request, in bytes.
 const MAX_BODY_BYTES: usize = 128 << 20;
@@ -93,6 +97,9 @@ struct CloudState {
     outcomes: VecDeque<LuauOutcome>,
     /// Binary inputs of tasks, by their paths.
     inputs: BTreeMap<String, luau::CloudInput>,
+    uploads: Vec<uploads::CloudUpload>,
+    /// What the next uploads come to.
+    upload_outcomes: VecDeque<UploadOutcome>,
     faults: VecDeque<Fault>,
     seen: Vec<SeenRequest>,
 }
@@ -135,6 +142,7 @@ impl FakeCloud {
                     .merge(places::routes())
                     .merge(introspection::routes())
                     .merge(luau::routes())
+                    .merge(uploads::routes())
                     .layer(DefaultBodyLimit::disable())
                     .layer(middleware::from_fn_with_state(Arc::clone(&own), note_request))
                     .with_state(own);

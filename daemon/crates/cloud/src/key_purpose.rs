@@ -9,10 +9,12 @@ pub enum KeyPurpose {
     Publish,
     /// Running Luau in a version of a place.
     Verify,
+    /// Uploading files as assets.
+    Upload,
 }
 
 impl KeyPurpose {
-    pub const ALL: [Self; 3] = [Self::Assets, Self::Publish, Self::Verify];
+    pub const ALL: [Self; 4] = [Self::Assets, Self::Publish, Self::Verify, Self::Upload];
 
     /// Returns the name of the key in the keychain.
     pub fn name(self) -> &'static str {
@@ -20,6 +22,7 @@ impl KeyPurpose {
             Self::Assets => "roblox-assets",
             Self::Publish => "roblox-publish",
             Self::Verify => "roblox-verify",
+            Self::Upload => "roblox-upload",
         }
     }
 
@@ -29,6 +32,7 @@ impl KeyPurpose {
             Self::Assets => "ROBLOX_ASSETS_API_KEY",
             Self::Publish => "ROBLOX_PUBLISH_API_KEY",
             Self::Verify => "ROBLOX_VERIFY_API_KEY",
+            Self::Upload => "ROBLOX_UPLOAD_API_KEY",
         }
     }
 
@@ -42,6 +46,7 @@ impl KeyPurpose {
                 "universe.place.luau-execution-session:write",
                 "universe.place.luau-execution-session:read",
             ],
+            Self::Upload => &["asset:read", "asset:write"],
         }
     }
 
@@ -51,6 +56,7 @@ impl KeyPurpose {
             Self::Assets => "insert assets into files",
             Self::Publish => "publish places",
             Self::Verify => "run specs in the cloud",
+            Self::Upload => "upload assets",
         }
     }
 }

@@ -5,11 +5,13 @@
 //! of the Creator Store is a beta. This crate knows nothing of places, proposals or the ledger.
 
 mod asset_delivery;
+mod asset_upload;
 mod client;
 mod failure;
 mod key_introspection;
 mod key_purpose;
 mod luau_tasks;
+mod media_size;
 mod place_versions;
 mod rate_limit;
 mod request;
@@ -18,6 +20,10 @@ mod store_search;
 mod thumbnails;
 
 pub use asset_delivery::AssetDelivery;
+pub use asset_upload::{
+    AssetOperation, AssetOperationPath, AssetOwner, AssetUpload, ModerationState, UploadFormat,
+    UploadKind, UploadProgress, UploadedAsset,
+};
 pub use client::CloudClient;
 pub use failure::{CloudFailure, CloudFailureKind};
 pub use key_introspection::{KeyDetails, KeyIntrospection};
