@@ -231,6 +231,7 @@ fn cloud_failure(error: CloudFailure) -> Failure {
         CloudFailureKind::NotFound => FailureKind::NotFound,
         CloudFailureKind::TooMany { .. } => FailureKind::TooMany,
         CloudFailureKind::Unauthorized
+        | CloudFailureKind::PaymentRequired
         | CloudFailureKind::Forbidden
         | CloudFailureKind::Conflict
         | CloudFailureKind::Server

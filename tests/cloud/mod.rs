@@ -6,6 +6,7 @@ mod deploy;
 mod insert;
 mod keys;
 mod luau_tasks;
+mod meshy;
 mod place_versions;
 mod search;
 mod sender;

@@ -235,6 +235,7 @@ fn describe_failure(asset: u64, failure: &CloudFailure) -> String {
         CloudFailureKind::NotFound => " `vector assets search` lists assets.".to_owned(),
         CloudFailureKind::Conflict
         | CloudFailureKind::Invalid
+        | CloudFailureKind::PaymentRequired
         | CloudFailureKind::TooMany { .. }
         | CloudFailureKind::Server
         | CloudFailureKind::Unreachable

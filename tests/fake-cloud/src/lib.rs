@@ -1,6 +1,7 @@
-//! Roblox's cloud as a server on this machine, for tests. Each host is the first part of the path.
+//! Roblox's cloud, and Meshy's, as a server on this machine, for tests. Each host is the first part of
+//! the path.
 //!
-//! It speaks the shapes of Roblox's OpenAPI files, refuses what they do not allow, and fails on request
+//! It speaks the shapes of their OpenAPI files, refuses what they do not allow, and fails on request
 //! as the real services do. Tests lead it; it decides nothing by chance.
 
 mod delivery;
@@ -8,6 +9,7 @@ mod introspection;
 mod form;
 mod keys;
 mod luau;
+mod meshy;
 mod places;
 mod store;
 mod thumbnails;
@@ -32,6 +34,7 @@ use tokio::sync::oneshot;
 pub use form::{FormPart, read_form};
 pub use keys::API_KEY;
 pub use luau::{LuauOutcome, StartedTask, TaskPathShape};
+pub use meshy::{MESHY_KEY, MeshyOutcome, StartedModel, sample_glb};
 pub use places::PlaceVersion;
 pub use store::StoreAsset;
 pub use uploads::{UploadOutcome, UploadedFile};
@@ -98,6 +101,7 @@ struct CloudState {
     /// Binary inputs of tasks, by their paths.
     inputs: BTreeMap<String, luau::CloudInput>,
     uploads: Vec<uploads::CloudUpload>,
+    meshy: meshy::MeshyAccount,
     /// What the next uploads come to.
     upload_outcomes: VecDeque<UploadOutcome>,
     faults: VecDeque<Fault>,
@@ -143,6 +147,7 @@ impl FakeCloud {
                     .merge(introspection::routes())
                     .merge(luau::routes())
                     .merge(uploads::routes())
+                    .merge(meshy::routes())
                     .layer(DefaultBodyLimit::disable())
                     .layer(middleware::from_fn_with_state(Arc::clone(&own), note_request))
                     .with_state(own);

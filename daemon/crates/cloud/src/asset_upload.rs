@@ -13,24 +13,24 @@ use super::request::{APIS, CloudRequest, FormFile, RequestBody, RetryPolicy, Sta
 use super::resource_path::check_path;
 
 const ADVICE: &[StatusAdvice] = &[
-    StatusAdvice {
-        status: 400,
-        text: "Roblox did not accept the file, its name or its description, or the upload is not free. \
+    StatusAdvice::new(
+        400,
+        "Roblox did not accept the file, its name or its description, or the upload is not free. \
                Change that, and try again.",
-    },
-    StatusAdvice {
-        status: 403,
-        text: "The key lacks the scope asset:write or asset:read, or may not upload for this user or \
+    ),
+    StatusAdvice::new(
+        403,
+        "The key lacks the scope asset:write or asset:read, or may not upload for this user or \
                group. Check both at https://create.roblox.com/dashboard/credentials.",
-    },
-    StatusAdvice {
-        status: 404,
-        text: "Check the id of the user or group. The state of an upload is kept for a limited time.",
-    },
-    StatusAdvice {
-        status: 409,
-        text: "Another upload is going on. Wait until it has finished, and try again.",
-    },
+    ),
+    StatusAdvice::new(
+        404,
+        "Check the id of the user or group. The state of an upload is kept for a limited time.",
+    ),
+    StatusAdvice::new(
+        409,
+        "Another upload is going on. Wait until it has finished, and try again.",
+    ),
 ];
 
 /// What kind of asset a file becomes.

@@ -31,21 +31,20 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 const MAX_BODY_BYTES: usize = 16 << 20;
 /// The time limit of a download.
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_mins(2);
-/// The domains that files may be downloaded from.
+/// The domains of Roblox that files may be downloaded from.
 const FILE_DOMAINS: [&str; 2] = ["rbxcdn.com", "roblox.com"];
+/// The server of Meshy that files may be downloaded from.
+const MESHY_FILES: &str = "assets.meshy.ai";
 const UPLOAD_ADVICE: &[StatusAdvice] = &[
-    StatusAdvice {
-        status: 400,
-        text: "The file is not the one that was announced. Start the upload again.",
-    },
-    StatusAdvice {
-        status: 403,
-        text: "The address to upload to is valid for 15 minutes. Start the upload again.",
-    },
-    StatusAdvice {
-        status: 404,
-        text: "The address to upload to is valid for 15 minutes. Start the upload again.",
-    },
+    StatusAdvice::new(400, "The file is not the one that was announced. Start the upload again."),
+    StatusAdvice::new(
+        403,
+        "The address to upload to is valid for 15 minutes. Start the upload again.",
+    ),
+    StatusAdvice::new(
+        404,
+        "The address to upload to is valid for 15 minutes. Start the upload again.",
+    ),
 ];
 /// The first bytes of what gzip has compressed.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -71,11 +70,11 @@ struct FailedAttempt {
     is_unsent: bool,
 }
 
-/// A client for Roblox's services. It keeps its connections.
+/// A client for the services of Roblox and Meshy. It keeps its connections.
 #[derive(Debug, Clone)]
 pub struct CloudClient {
     client: Client,
-    /// Where all hosts are found, each as a folder: a server for tests. None for Roblox's own.
+    /// Where all hosts are found, each as a folder: a server for tests. None for the real ones.
     base: Option<String>,
 }
 
@@ -136,31 +135,32 @@ impl CloudClient {
         self.send_with_retries(&sent).await
     }
 
-    /// Downloads a file from an address that one of Roblox's services gave, without a key. The limit is
+    /// Downloads a file from an address that a service of Roblox or Meshy gave, without a key. The limit is
     /// that of the file's size in bytes, also after decompression.
     ///
     /// # Errors
-    /// The address is not one of Roblox's, or the file cannot be downloaded.
+    /// The address is not one of Roblox's or Meshy's, or the file cannot be downloaded.
     pub async fn download(
         &self,
         location: &str,
         max_bytes: usize,
     ) -> Result<Vec<u8>, CloudFailure> {
         let parsed = reqwest::Url::parse(location).ok();
-        let is_of_roblox = |host: &str| {
+        let is_known = |host: &str| {
             let is_in = |domain: &&str| {
                 host.strip_suffix(*domain)
                     .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
             };
-            FILE_DOMAINS.iter().any(is_in)
+            host == MESHY_FILES || FILE_DOMAINS.iter().any(is_in)
         };
         let parsed = parsed.filter(|url| {
-            url.scheme() == "https"
-                && url.port().is_none()
-                && url.host_str().is_some_and(is_of_roblox)
+            url.scheme() == "https" && url.port().is_none() && url.host_str().is_some_and(is_known)
         });
         let Some((url, host)) = parsed.as_ref().and_then(|url| Some((url, url.host_str()?))) else {
-            return Err(CloudFailure::unreadable(APIS, "the file is not on a server of Roblox"));
+            return Err(CloudFailure::unreadable(
+                APIS,
+                "the file is not on a server of Roblox or Meshy",
+            ));
         };
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
         let address = self.address(host, &format!("{}{query}", url.path()));
@@ -369,6 +369,25 @@ mod tests {
             let failure = runtime.block_on(client.upload(location, Bytes::new())).unwrap_err();
             assert!(failure.message.contains("is not one to upload to"), "{location}: {failure}");
             assert!(location.is_empty() || !failure.message.contains(location), "{failure}");
+        }
+    }
+
+    #[test]
+    fn files_come_only_from_known_hosts_by_https() {
+        let client = CloudClient::new(Some("http://127.0.0.1:9".to_owned())).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for location in [
+            "http://assets.meshy.ai/a.glb",
+            "https://meshy.ai/a.glb",
+            "https://evil.assets.meshy.ai/a.glb",
+            "https://assets.meshy.ai.example.com/a.glb",
+            "https://assets.meshy.ai:8443/a.glb",
+            "https://assets.meshy.ai@example.com/a.glb",
+            "https://notrbxcdn.com/a",
+            "https://example.com/a",
+        ] {
+            let failure = runtime.block_on(client.download(location, 9)).unwrap_err();
+            assert!(failure.message.contains("not on a server of"), "{location}: {failure}");
         }
     }
 

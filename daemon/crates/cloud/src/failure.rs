@@ -15,6 +15,8 @@ pub enum CloudFailureKind {
     Invalid,
     /// The key is missing, wrong or revoked.
     Unauthorized,
+    /// The account has too few credits.
+    PaymentRequired,
     /// The key lacks a scope or a right.
     Forbidden,
     NotFound,
@@ -38,6 +40,7 @@ impl CloudFailureKind {
             Self::TooMany { .. } | Self::Server | Self::Unreachable => true,
             Self::Invalid
             | Self::Unauthorized
+            | Self::PaymentRequired
             | Self::Forbidden
             | Self::NotFound
             | Self::Conflict
@@ -90,6 +93,7 @@ impl CloudFailure {
             | CloudFailureKind::Unreadable => true,
             CloudFailureKind::Invalid
             | CloudFailureKind::Unauthorized
+            | CloudFailureKind::PaymentRequired
             | CloudFailureKind::Forbidden
             | CloudFailureKind::NotFound
             | CloudFailureKind::Conflict
@@ -114,6 +118,9 @@ impl CloudFailure {
     ) -> Self {
         let (kind, next) = match status {
             401 => (CloudFailureKind::Unauthorized, "The key is missing, wrong or revoked."),
+            402 => {
+                (CloudFailureKind::PaymentRequired, "The account has too few credits. Buy some.")
+            }
             403 => (CloudFailureKind::Forbidden, "The key lacks a scope or a right for this."),
             404 => (CloudFailureKind::NotFound, "Check the number."),
             409 => (CloudFailureKind::Conflict, "Close what uses it, and try again."),
@@ -122,12 +129,12 @@ impl CloudFailure {
             500.. => (CloudFailureKind::Server, "The service has a problem; try again later."),
             _ => (CloudFailureKind::Invalid, "Change the request."),
         };
-        let own = advice.iter().find(|it| it.status == status.min(500)).map(|it| it.text);
+        let detail = error_detail(body);
+        let own = advice.iter().find(|it| it.is_for(status, &detail)).map(|it| it.text);
         let next = match retry_after.filter(|_| status == 429) {
             Some(after) => format!("Try again in {} s.", after.as_secs().max(1)),
             None => own.unwrap_or(next).to_owned(),
         };
-        let detail = error_detail(body);
         let detail = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
         Self { kind, message: format!("{host} answered {status}{detail}. {next}") }
     }

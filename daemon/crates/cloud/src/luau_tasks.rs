@@ -15,29 +15,26 @@ use super::resource_path::check_path;
 const COLLECTION: &str = "universes";
 
 const ADVICE: &[StatusAdvice] = &[
-    StatusAdvice {
-        status: 400,
-        text: "Check the script, its time limit and its binary input, which is valid for 15 minutes.",
-    },
-    StatusAdvice {
-        status: 403,
-        text: "The key lacks the scope universe.place.luau-execution-session:write or :read for this \
+    StatusAdvice::new(
+        400,
+        "Check the script, its time limit and its binary input, which is valid for 15 minutes.",
+    ),
+    StatusAdvice::new(
+        403,
+        "The key lacks the scope universe.place.luau-execution-session:write or :read for this \
                universe, or its owner may not edit the place. Check both at \
                https://create.roblox.com/dashboard/credentials.",
-    },
-    StatusAdvice {
-        status: 404,
-        text: "Check the ids of the universe, the place and the version. A task is kept for 24 hours.",
-    },
-    StatusAdvice {
-        status: 409,
-        text: "Another request changed the same task or place. Try again.",
-    },
-    StatusAdvice {
-        status: 429,
-        text: "A place has at most 10 unfinished tasks, and few are started a minute. Wait until one has \
+    ),
+    StatusAdvice::new(
+        404,
+        "Check the ids of the universe, the place and the version. A task is kept for 24 hours.",
+    ),
+    StatusAdvice::new(409, "Another request changed the same task or place. Try again."),
+    StatusAdvice::new(
+        429,
+        "A place has at most 10 unfinished tasks, and few are started a minute. Wait until one has \
                finished, and try again.",
-    },
+    ),
 ];
 
 /// The start of a task. It needs a key with the scope `universe.place.luau-execution-session:write`.

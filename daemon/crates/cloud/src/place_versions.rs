@@ -7,25 +7,25 @@ use super::failure::CloudFailure;
 use super::request::{APIS, CloudRequest, RequestBody, RetryPolicy, StatusAdvice};
 
 const ADVICE: &[StatusAdvice] = &[
-    StatusAdvice {
-        status: 400,
-        text: "Roblox cannot read the file as a place. Open it in Studio to see whether it is damaged.",
-    },
-    StatusAdvice {
-        status: 403,
-        text: "The key lacks the scope universe-places:write for this universe, or its owner may not \
+    StatusAdvice::new(
+        400,
+        "Roblox cannot read the file as a place. Open it in Studio to see whether it is damaged.",
+    ),
+    StatusAdvice::new(
+        403,
+        "The key lacks the scope universe-places:write for this universe, or its owner may not \
                edit the place. Check both at https://create.roblox.com/dashboard/credentials.",
-    },
-    StatusAdvice {
-        status: 404,
-        text: "Check the ids of the universe and the place. Roblox also answers so if the file is too \
+    ),
+    StatusAdvice::new(
+        404,
+        "Check the ids of the universe and the place. Roblox also answers so if the file is too \
                large.",
-    },
-    StatusAdvice {
-        status: 409,
-        text: "Close the place in Studio, also for everybody in its Team Create session, and check that \
+    ),
+    StatusAdvice::new(
+        409,
+        "Close the place in Studio, also for everybody in its Team Create session, and check that \
                the place belongs to the universe. Then try again.",
-    },
+    ),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -38,8 +38,27 @@ pub enum RetryPolicy {
 pub struct StatusAdvice {
     /// The status that it is for. 500 stands for every status from 500 on.
     pub status: u16,
-    /// One or more sentences.
+    /// What the service must say in its message. Empty if that does not matter.
+    pub detail: &'static str,
+    /// The next step, in one or more sentences.
     pub text: &'static str,
+}
+
+impl StatusAdvice {
+    /// Advice for a status, whatever the service says.
+    pub const fn new(status: u16, text: &'static str) -> Self {
+        Self { status, detail: "", text }
+    }
+
+    /// Advice for a status with a message that contains `detail`. It stands before the one for every message.
+    pub const fn with_detail(status: u16, detail: &'static str, text: &'static str) -> Self {
+        Self { status, detail, text }
+    }
+
+    /// Whether it is for an answer with this status and message.
+    pub(crate) fn is_for(&self, status: u16, message: &str) -> bool {
+        self.status == status.min(500) && message.contains(self.detail)
+    }
 }
 
 /// A file in a form.

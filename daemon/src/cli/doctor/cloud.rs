@@ -1,4 +1,4 @@
-//! Checks of the keys of Roblox's cloud: whether each is accepted, and has the scopes that it needs.
+//! Checks of the keys of Roblox's cloud and of Meshy: whether each is accepted, and has the scopes that it needs.
 
 use vector_cloud::KeyPurpose;
 use vector_providers::keys::{KeyStore, SystemKeychain};
@@ -18,7 +18,7 @@ fn check_purpose(purpose: KeyPurpose) -> DoctorFinding {
     let (scopes, task) = (purpose.scopes().join(", "), purpose.describe());
     let set_again = format!("vector key set {name}, or set {variable}");
     let Ok((key, found)) = keys.find_key(name, variable) else {
-        let fix = format!("{set_again}: a key of Open Cloud with the scope {scopes}");
+        let fix = format!("{set_again}: {}", purpose.describe_key());
         return DoctorFinding::note(name, format!("no key to {task}")).with_fix(fix);
     };
     match check_key(purpose, &key) {
