@@ -3,10 +3,13 @@
 mod asset_uploads;
 mod contract;
 mod deploy;
+mod failures;
 mod insert;
 mod keys;
 mod luau_tasks;
 mod meshy;
 mod place_versions;
+mod samples;
 mod search;
 mod sender;
+mod shapes;

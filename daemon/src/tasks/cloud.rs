@@ -126,7 +126,8 @@ pub fn download_asset(asset: u64, cancel: &CancelSwitch) -> Result<Vec<u8>, Stri
         let answer = client.read(&delivery.request(), Some(key.expose())).await?;
         client.download(&delivery.read_location(&answer)?, MAX_ASSET_BYTES).await
     };
-    wait_for(download, cancel)?.map_err(|failure| describe_failure(asset, &failure))
+    wait_for(download, cancel)?
+        .map_err(|failure| format!("Asset {asset} cannot be downloaded. {failure}"))
 }
 
 /// Searches the Creator Store. Returns the page for a model.
@@ -219,27 +220,4 @@ fn wait_for<T>(request: impl Future<Output = T>, cancel: &CancelSwitch) -> Resul
             outcome = request => Ok(outcome),
         }
     })
-}
-
-/// Describes why an asset cannot be downloaded, with what is special to asset delivery.
-fn describe_failure(asset: u64, failure: &CloudFailure) -> String {
-    let message = &failure.message;
-    let hint = match failure.kind {
-        CloudFailureKind::Unauthorized => {
-            " Set it again with `vector key set roblox-assets`.".to_owned()
-        }
-        CloudFailureKind::Forbidden => format!(
-            " The asset may be private, or the key may lack the scope {}.",
-            KeyPurpose::Assets.scopes().join(", ")
-        ),
-        CloudFailureKind::NotFound => " `vector assets search` lists assets.".to_owned(),
-        CloudFailureKind::Conflict
-        | CloudFailureKind::Invalid
-        | CloudFailureKind::PaymentRequired
-        | CloudFailureKind::TooMany { .. }
-        | CloudFailureKind::Server
-        | CloudFailureKind::Unreachable
-        | CloudFailureKind::Unreadable => String::new(),
-    };
-    format!("Asset {asset} cannot be downloaded. {message}{hint}")
 }

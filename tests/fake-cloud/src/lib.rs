@@ -171,6 +171,11 @@ impl FakeCloud {
         lock_state(&self.state).faults.push_back(fault);
     }
 
+    /// Forgets the faults that no request has met.
+    pub fn clear_faults(&self) {
+        lock_state(&self.state).faults.clear();
+    }
+
     /// Returns the requests that arrived, in their order.
     pub fn requests(&self) -> Vec<SeenRequest> {
         lock_state(&self.state).seen.clone()

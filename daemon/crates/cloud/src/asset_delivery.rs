@@ -3,7 +3,19 @@
 use serde_json::Value as Json;
 
 use super::failure::CloudFailure;
-use super::request::{APIS, CloudRequest};
+use super::request::{APIS, CloudRequest, StatusAdvice};
+
+const ADVICE: &[StatusAdvice] = &[
+    StatusAdvice::new(
+        401,
+        "The key is missing, wrong or revoked. Set it again with `vector key set roblox-assets`.",
+    ),
+    StatusAdvice::new(
+        403,
+        "The asset may be private, or the key may lack the scope legacy-asset:manage. Check both.",
+    ),
+    StatusAdvice::new(404, "Check the number. `vector assets search` lists assets."),
+];
 
 /// A request for the address of an asset's file. It needs a key with the scope `legacy-asset:manage`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +26,7 @@ pub struct AssetDelivery {
 impl AssetDelivery {
     pub fn request(self) -> CloudRequest {
         CloudRequest::new(APIS, &format!("/asset-delivery-api/v1/assetId/{}", self.asset))
+            .with_advice(ADVICE)
     }
 
     /// Reads the answer: the address of the file, which is valid for a short time.

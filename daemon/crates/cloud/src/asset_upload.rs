@@ -19,6 +19,10 @@ const ADVICE: &[StatusAdvice] = &[
                Change that, and try again.",
     ),
     StatusAdvice::new(
+        401,
+        "The key is missing, wrong or revoked. Set it again with `vector key set roblox-upload`.",
+    ),
+    StatusAdvice::new(
         403,
         "The key lacks the scope asset:write or asset:read, or may not upload for this user or \
                group. Check both at https://create.roblox.com/dashboard/credentials.",

@@ -117,15 +117,24 @@ impl CloudFailure {
         body: &[u8],
     ) -> Self {
         let (kind, next) = match status {
-            401 => (CloudFailureKind::Unauthorized, "The key is missing, wrong or revoked."),
+            401 => (
+                CloudFailureKind::Unauthorized,
+                "The key is missing, wrong or revoked. Set it again.",
+            ),
             402 => {
                 (CloudFailureKind::PaymentRequired, "The account has too few credits. Buy some.")
             }
-            403 => (CloudFailureKind::Forbidden, "The key lacks a scope or a right for this."),
+            403 => (
+                CloudFailureKind::Forbidden,
+                "The key lacks a scope or a right for this. Check both.",
+            ),
             404 => (CloudFailureKind::NotFound, "Check the number."),
             409 => (CloudFailureKind::Conflict, "Close what uses it, and try again."),
             429 => (CloudFailureKind::TooMany { retry_after }, "Try again later."),
-            300..=399 => (CloudFailureKind::Unreadable, "Vector does not follow redirects."),
+            300..=399 => (
+                CloudFailureKind::Unreadable,
+                "Vector does not follow redirects. Update Vector, or try again later.",
+            ),
             500.. => (CloudFailureKind::Server, "The service has a problem; try again later."),
             _ => (CloudFailureKind::Invalid, "Change the request."),
         };

@@ -20,6 +20,10 @@ const ADVICE: &[StatusAdvice] = &[
         "Check the script, its time limit and its binary input, which is valid for 15 minutes.",
     ),
     StatusAdvice::new(
+        401,
+        "The key is missing, wrong or revoked. Set it again with `vector key set roblox-verify`.",
+    ),
+    StatusAdvice::new(
         403,
         "The key lacks the scope universe.place.luau-execution-session:write or :read for this \
                universe, or its owner may not edit the place. Check both at \

@@ -36,7 +36,7 @@ const ADVICE: &[StatusAdvice] = &[
     ),
     StatusAdvice::new(
         404,
-        "Meshy has no such task for this key. It may have been deleted, or its time may be over.",
+        "Meshy has no such task for this key. It may have been deleted. Start a new one.",
     ),
     StatusAdvice::new(409, "The task has changed meanwhile. Read its state, and try again."),
     StatusAdvice::with_detail(

@@ -12,6 +12,10 @@ const ADVICE: &[StatusAdvice] = &[
         "Roblox cannot read the file as a place. Open it in Studio to see whether it is damaged.",
     ),
     StatusAdvice::new(
+        401,
+        "The key is missing, wrong or revoked. Set it again with `vector key set roblox-publish`.",
+    ),
+    StatusAdvice::new(
         403,
         "The key lacks the scope universe-places:write for this universe, or its owner may not \
                edit the place. Check both at https://create.roblox.com/dashboard/credentials.",
