@@ -4,10 +4,10 @@
 use fake_cloud::{API_KEY, FakeCloud, LuauOutcome, MESHY_KEY, MeshyOutcome};
 use vector_cloud::{
     AssetDelivery, AssetOperation, AssetOperationPath, AssetOwner, AssetSearch, AssetUpload,
-    BinaryInput, BinaryInputStart, CloudFailure, CloudRequest, CreatorFilter, LuauLogPage,
-    LuauTask, LuauTaskPath, LuauTaskStart, MeshyBalance, MeshyModel, MeshyPreview, MeshyRefine,
-    MeshyTask, MeshyTaskId, PlaceFormat, PlaceVersionUpload, SearchPage, ThumbnailSearch,
-    UploadFormat, UploadKind, VersionKind,
+    BinaryInput, BinaryInputStart, CloudFailure, CloudRequest, CreatorFilter, KeyIntrospection,
+    LuauLogPage, LuauTask, LuauTaskPath, LuauTaskStart, MeshyBalance, MeshyModel, MeshyPreview,
+    MeshyRefine, MeshyTask, MeshyTaskId, PlaceFormat, PlaceVersionUpload, SearchPage,
+    ThumbnailSearch, UploadFormat, UploadKind, VersionKind,
 };
 
 use super::sender::send;
@@ -98,6 +98,7 @@ const ASSET_MEMBERS: &[MemberShape] = &[
     optional("creationContext.expectedPrice", MemberKind::Int64),
     optional("creationContext.assetPrivacy", MemberKind::Text),
 ];
+const KEY_MEMBERS: &[MemberShape] = &[required("apiKey", MemberKind::Text)];
 const PREVIEW_MEMBERS: &[MemberShape] = &[
     required("mode", MemberKind::Text),
     required("prompt", MemberKind::Text),
@@ -276,6 +277,17 @@ fn open_cloud_samples() -> Vec<SampleRequest> {
                 )
             },
         ),
+        SampleRequest {
+            name: "KeyIntrospection::request",
+            request: KeyIntrospection::of(API_KEY).request(),
+            key: Some(API_KEY),
+            read: |body| KeyIntrospection::of(API_KEY).read_details(body).map(drop),
+            // The key is in the body.
+            shape: RequestShape {
+                key_header: None,
+                ..post("apis.roblox.com/api-keys/v1/introspect", "", BodyShape::Json(KEY_MEMBERS))
+            },
+        },
         open_cloud(
             "BinaryInputStart::request",
             BinaryInputStart { universe: UNIVERSE, size: 4 }.request().unwrap(),

@@ -244,6 +244,7 @@ fn may_have_arrived(kind: CloudFailureKind) -> bool {
         }
         CloudFailureKind::Invalid
         | CloudFailureKind::Unauthorized
+        | CloudFailureKind::PaymentRequired
         | CloudFailureKind::Forbidden
         | CloudFailureKind::NotFound
         | CloudFailureKind::Conflict

@@ -5,8 +5,8 @@
 //! as the real services do. Tests lead it; it decides nothing by chance.
 
 mod delivery;
-mod introspection;
 mod form;
+mod introspection;
 mod keys;
 mod luau;
 mod meshy;

@@ -204,6 +204,7 @@ impl CloudClient {
             method: Method::PUT,
             address: &self.address(host, &format!("{}{query}", url.path())),
             key: None,
+            is_key_in_body: false,
             body: Some(EncodedBody { content_type: "application/octet-stream".to_owned(), bytes }),
             retry: RetryPolicy::Idempotent,
             advice: UPLOAD_ADVICE,

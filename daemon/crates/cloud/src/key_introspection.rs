@@ -26,7 +26,9 @@ impl<'a> KeyIntrospection<'a> {
     pub fn of(key: &'a str) -> Self {
         Self { key }
     }
+}
 
+impl KeyIntrospection<'_> {
     pub fn request(self) -> CloudRequest {
         // As bytes, because `Debug` does not show them.
         let bytes = Bytes::from(json!({ "apiKey": self.key }).to_string());

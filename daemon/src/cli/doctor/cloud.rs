@@ -15,7 +15,7 @@ fn check_purpose(purpose: KeyPurpose) -> DoctorFinding {
     let env = |name: &str| std::env::var(name).ok();
     let keys = KeyStore::new(&env, &SystemKeychain);
     let (name, variable) = (purpose.name(), purpose.variable());
-    let (scopes, task) = (purpose.scopes().join(", "), purpose.describe());
+    let task = purpose.describe();
     let set_again = format!("vector key set {name}, or set {variable}");
     let Ok((key, found)) = keys.find_key(name, variable) else {
         let fix = format!("{set_again}: {}", purpose.describe_key());
