@@ -58,6 +58,19 @@ fn passing_failures_of_an_upload_are_retried() {
 }
 
 #[test]
+fn large_file_arrives_whole() {
+    let cloud = cloud();
+    let mut bytes = places::sample(Format::Rbxl);
+    bytes.resize(12 << 20, 7);
+    let saved = upload(bytes, VersionKind::Saved);
+    assert_eq!(send(&cloud, &saved, API_KEY).unwrap(), 1);
+    assert_eq!(cloud.place_versions(PLACE)[0].bytes, saved.bytes);
+    cloud.fail_next(Fault::status(413, "Request Entity Too Large"));
+    let refused = send(&cloud, &saved, API_KEY).unwrap_err();
+    assert!(refused.message.ends_with("Make it smaller."), "{refused}");
+}
+
+#[test]
 fn refused_upload_says_what_to_do() {
     let cloud = cloud();
     cloud.add_key("key-that-only-reads", &["asset:read"]);

@@ -35,6 +35,7 @@ const ADVICE: &[StatusAdvice] = &[
         409,
         "Another upload is going on. Wait until it has finished, and try again.",
     ),
+    StatusAdvice::new(413, "The file is larger than Roblox accepts. Make it smaller."),
 ];
 
 /// What kind of asset a file becomes.

@@ -30,6 +30,7 @@ const ADVICE: &[StatusAdvice] = &[
         "Close the place in Studio, also for everybody in its Team Create session, and check that \
                the place belongs to the universe. Then try again.",
     ),
+    StatusAdvice::new(413, "The file is larger than Roblox accepts. Make it smaller."),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
