@@ -12,4 +12,5 @@ mod place_versions;
 mod samples;
 mod search;
 mod sender;
+mod served_deploy;
 mod shapes;

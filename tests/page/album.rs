@@ -379,6 +379,26 @@ const STATES: &[(&str, Reach)] = &[
         tour.browser.until_shown("main", "1 of 4 conflicts decided");
         tour.browser.click(".part input[value=edited]");
     }),
+    ("deploy", |tour| {
+        // One version is published, and the place has changed since.
+        let opened = tour.bench.human.open(&tour.bench.file).ok();
+        let session = opened["session"].as_str().unwrap();
+        let path = format!("/api/deploy?session={session}&universe=1234567&place=7654321");
+        let plan = tour.bench.human.call("GET", &path, &Json::Null).ok();
+        for kind in ["saved", "published"] {
+            let upload = json!({
+                "session": session, "universe": 1_234_567, "place": 7_654_321, "kind": kind,
+                "contents": plan["contents"],
+            });
+            tour.bench.human.call("POST", "/api/deploy", &upload).ok();
+        }
+        tour.bench.human.ask(&opened, "create a Part named Checkpoint in game.Workspace");
+        let card = tour.bench.human.card();
+        tour.bench.human.approve(card).ok();
+        tour.bench.human.until_status(card, "applied");
+        tour.go(&format!("deploy/{session}"));
+        tour.browser.until_shown("#deploy pre", "Checkpoint");
+    }),
 ];
 
 /// Two edits of a script.
@@ -489,6 +509,7 @@ fn stocked_cloud() -> FakeCloud {
     {
         cloud.show(1_000 + n, plain_picture(color));
     }
+    cloud.add_places(1_234_567, &[7_654_321]);
     cloud.set_thumbnail_state(1_006, "Blocked");
     let leaves =
         "while task.wait(1) do\n\tscript.Parent.Leaves.Transparency = math.random()\nend\n";

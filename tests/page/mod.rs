@@ -13,6 +13,7 @@ mod bundled;
 mod comments;
 mod committing;
 mod decided;
+mod deploying;
 mod door;
 mod edited;
 mod hands;

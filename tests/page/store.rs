@@ -21,7 +21,8 @@ fn model() -> Vec<u8> {
     places::encode(&game, Format::Rbxm)
 }
 
-fn bench(cloud: &FakeCloud) -> Bench {
+/// A daemon that serves a sample place and uses a cloud.
+pub(super) fn bench(cloud: &FakeCloud) -> Bench {
     let home = Home::new();
     let file = home.path().join("place.rbxlx");
     fs::write(&file, places::sample(Format::Rbxlx)).unwrap();
@@ -33,9 +34,13 @@ fn bench(cloud: &FakeCloud) -> Bench {
     Bench { home, daemon: Some(daemon), human, file, calls: 0, variables: Vec::new() }
 }
 
-/// The variables of a daemon that uses a cloud, with its key.
-pub(super) fn cloud_variables(cloud: &FakeCloud) -> [(&'static str, String); 2] {
-    [("VECTOR_ROBLOX_CLOUD_URL", cloud.url()), ("ROBLOX_ASSETS_API_KEY", API_KEY.to_owned())]
+/// The variables of a daemon that uses a cloud, with its keys.
+pub(super) fn cloud_variables(cloud: &FakeCloud) -> [(&'static str, String); 3] {
+    [
+        ("VECTOR_ROBLOX_CLOUD_URL", cloud.url()),
+        ("ROBLOX_ASSETS_API_KEY", API_KEY.to_owned()),
+        ("ROBLOX_PUBLISH_API_KEY", API_KEY.to_owned()),
+    ]
 }
 
 pub(super) fn search(browser: &Browser<'_>, text: &str) {

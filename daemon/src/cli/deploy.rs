@@ -7,12 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use scene_schemas::entry::{Approver, Entry, Place, Seq, VersionKind};
+use scene_schemas::entry::{Approver, Seq, VersionKind};
 use serde_json::json;
-use vector_files::disk::canonical_path;
 use vector_ledger::Ledger;
 use vector_providers::http::CancelSwitch;
-use vector_rojo_project::RojoProject;
 
 use super::ExitStatus;
 use super::log::format_time;
@@ -24,7 +22,7 @@ use super::terminal::{
 };
 use crate::tasks::deploy::{
     DeployPlan, DeploySource, DeployTarget, PastUpload, UploadHistory, UploadOutcome,
-    VersionChanges, deploy_version, plan_deploy,
+    VersionChanges, choose_target, deploy_version, plan_deploy,
 };
 
 /// Upload a place to Roblox: save it as a version, and publish it after a second yes.
@@ -92,7 +90,7 @@ pub(super) fn run(args: &DeployArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         let is_project = matches!(place, PlaceArg::Project(_));
         let read = || DeploySource::read(&args.place, is_project);
         let source = terminal.with_spinner("Reading the place", read)?;
-        let target = choose_target(&ledger, &source, args)?;
+        let target = target_of(&ledger, &source, args)?;
         (source, target)
     };
     if args.confirm_publish.is_some_and(|place| place != target.place) {
@@ -211,7 +209,7 @@ impl DeployRun<'_> {
 }
 
 /// Returns the place of Roblox to upload to.
-fn choose_target(
+fn target_of(
     ledger: &Ledger,
     source: &DeploySource,
     args: &DeployArgs,
@@ -219,36 +217,13 @@ fn choose_target(
     if let (Some(universe), Some(place)) = (args.universe, args.place_id) {
         return Ok(DeployTarget { universe, place });
     }
-    let own = place_file(&source.place);
-    let is_own = |workflow| {
-        let started = ledger.record_at(workflow).ok().flatten();
-        started.is_some_and(|record| match record.entry {
-            Entry::Started { place, .. } => place_file(&place) == own,
-            _ => false,
-        })
-    };
-    if let Some(target) = UploadHistory::read(ledger)?.targets_of(is_own).first() {
-        return Ok(*target);
-    }
-    if let Place::Project(project) = &source.place
-        && let Some((universe, place)) = RojoProject::published_ids(Path::new(&project.project))
-    {
-        return Ok(DeployTarget { universe, place });
+    if let Some(target) = choose_target(ledger, &source.place)? {
+        return Ok(target);
     }
     bail!(
         "say where to upload it: --universe ID --place-id ID. Both are in the menu of the place at \
          https://create.roblox.com/dashboard/creations; later deploys of this place use them again"
     )
-}
-
-/// Returns the file that a place is read from, with its links resolved.
-fn place_file(place: &Place) -> Option<PathBuf> {
-    let file = match place {
-        Place::File(file) => &file.file,
-        Place::Project(project) => &project.project,
-        Place::Open(_) => return None,
-    };
-    Some(canonical_path(Path::new(file)).unwrap_or_else(|_| PathBuf::from(file)))
 }
 
 fn render_plan(source: &DeploySource, plan: &DeployPlan) -> String {

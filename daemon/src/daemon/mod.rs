@@ -10,6 +10,7 @@ mod assets;
 mod checkpoints;
 mod commits;
 mod conversation;
+mod deploys;
 mod editing;
 mod file_locks;
 mod handle;

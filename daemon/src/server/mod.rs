@@ -9,6 +9,7 @@ mod api;
 mod auth;
 mod clients;
 mod commit;
+mod deploy;
 mod extract;
 mod guard;
 mod history_query;

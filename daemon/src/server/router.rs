@@ -99,6 +99,8 @@ fn method_router(id: RouteId) -> MethodRouter<AppState> {
         RouteId::PlanCommit => handle(id, history::plan_commit),
         RouteId::StartCommit => handle(id, history::start_commit),
         RouteId::CommitState => handle(id, history::commit_state),
+        RouteId::PlanDeploy => handle(id, history::plan_deploy),
+        RouteId::Deploy => handle(id, history::deploy),
         RouteId::Merges => handle(id, history::merges),
         RouteId::DecideConflicts => handle(id, history::decide_conflicts),
         RouteId::FinishMerge => handle(id, history::finish_merge),

@@ -138,6 +138,17 @@ fn open_scene(bytes: &[u8]) -> Result<Scene, DeployError> {
         .map_err(|error| refuse_deploy(format!("The place cannot be read: {error}.")))
 }
 
+/// Returns the place of Roblox that a place was uploaded to last, or that its project file names.
+pub fn choose_target(ledger: &Ledger, place: &Place) -> Result<Option<DeployTarget>, LedgerError> {
+    let history = UploadHistory::read(ledger)?;
+    if let Some(last) = history.of_place(ledger, place)?.last() {
+        return Ok(Some(last.target()));
+    }
+    let Place::Project(project) = place else { return Ok(None) };
+    let named = RojoProject::published_ids(Path::new(&project.project));
+    Ok(named.map(|(universe, place)| DeployTarget { universe, place }))
+}
+
 /// What an upload would do.
 #[derive(Debug, Clone)]
 pub struct DeployPlan {

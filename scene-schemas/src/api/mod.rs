@@ -9,6 +9,7 @@ mod agent;
 mod assets;
 mod commit;
 mod conversation;
+mod deploy;
 mod editing;
 mod event;
 mod history;
@@ -42,6 +43,9 @@ pub use conversation::{
     DecisionResponse, MakeCheckpoint, MemberRows, OfferedRule, PermissionDecision, ProposalCard,
     ProposalPart, ProposalView, Proposals, RevokeRule, Settings, SpendingLimits, SpendingScope,
     TouchingProposal, Usage, WorkflowStarted, WorkflowState, WorkflowView, Workflows,
+};
+pub use deploy::{
+    DeployPlanView, DeployQuery, DeployRequest, DeployTargetView, DeployedVersion, UploadView,
 };
 pub use editing::{
     CheckScript, CompleteScript, CompletionKind, CompletionName, Completions, HandEdit,

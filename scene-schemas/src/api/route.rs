@@ -1,22 +1,26 @@
 //! The routes of the API, with their access rules and types, and the OpenAPI document generated
 //! from them.
 
+mod openapi;
+
 use schemars::{JsonSchema, SchemaGenerator};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
+
+pub use self::openapi::openapi_document;
 
 use super::{
     About, Access, AgentCall, AgentDisconnect, AgentLog, AgentPresence, ApplyAck, ApplyReceipt,
     CallView, CancelCall, Chat, CheckScript, Checkpoints, CommentReplies, CommitPlan,
     CommitRequest, CommitStarted, CommitState, CompleteScript, Completions, ConversationView,
-    DecideConflicts, DecisionRequest, DecisionResponse, EmptyBody, EnterPage, EnteredPage, Failure,
-    Figures, FinishMerge, FinishedMerge, Health, Hello, History, HistoryRecord, InsertAssetRequest,
-    KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MemberRows, MergeView, Merges,
-    OfferedMentions, OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest,
-    PairResponse, PairingCode, PermissionDecision, PlaceSet, PluginLog, PollRequest, PollResponse,
-    ProposalCard, ProposalView, Proposals, ProposedScript, ProviderKeys, RevealRequest, Revealed,
-    RevokeRequest, RevokeResult, RevokeRule, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptFile,
-    ScriptFindings, ScriptPage, Sessions, Settings, StreamPage, Usage, Welcome, WorkflowStarted,
-    WorkflowView, Workflows,
+    DecideConflicts, DecisionRequest, DecisionResponse, DeployPlanView, DeployRequest,
+    DeployedVersion, EmptyBody, EnterPage, EnteredPage, Failure, Figures, FinishMerge,
+    FinishedMerge, Health, Hello, History, HistoryRecord, InsertAssetRequest, KeyHandover,
+    MadeToken, MakeCheckpoint, MakeToken, MemberRows, MergeView, Merges, OfferedMentions,
+    OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse, PairingCode,
+    PermissionDecision, PlaceSet, PluginLog, PollRequest, PollResponse, ProposalCard, ProposalView,
+    Proposals, ProposedScript, ProviderKeys, RevealRequest, Revealed, RevokeRequest, RevokeResult,
+    RevokeRule, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptFile, ScriptFindings, ScriptPage,
+    Sessions, Settings, StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView, Workflows,
 };
 
 /// The kinds of callers that may use a route.
@@ -90,7 +94,7 @@ impl Route {
     }
 
     /// Whether the plugin never calls this route: routes for agents, access, statistics, history,
-    /// commits, merges, assets and the page.
+    /// commits, deploys, merges, assets and the page.
     pub(crate) fn is_hidden_from_plugin(&self) -> bool {
         let own = [
             "/",
@@ -113,6 +117,7 @@ impl Route {
             "/api/agents/",
             "/api/assets/",
             "/api/commit",
+            "/api/deploy",
             "/api/merges",
             "/api/history",
             "/api/page/",
@@ -469,6 +474,22 @@ routes! {
         ),
         &["hold"],
     ),
+    PlanDeploy = with_query(
+        with_texts(
+            get_route::<DeployPlanView>(
+                "/api/deploy",
+                Token::Human,
+                "What an upload of a place to Roblox would change.",
+            ),
+            &["session"],
+        ),
+        &["universe", "place", "earlier"],
+    ),
+    Deploy = post_route::<DeployRequest, DeployedVersion>(
+        "/api/deploy",
+        Token::Human,
+        "Upload a version of a place to Roblox; answers when it is done.",
+    ),
     Merges = get_route::<Merges>(
         "/api/merges",
         Token::Human,
@@ -551,7 +572,7 @@ routes! {
     ),
     PagePart = with_query(
         with_texts(page_route("/page/{id}", Token::Human, "A part of the page."), PARTS),
-        &["of", "before", "days", "hold", "seq", "command", "from"],
+        &["of", "before", "days", "hold", "seq", "command", "from", "universe", "earlier"],
     ),
     MakeToken = post_route::<MakeToken, MadeToken>(
         "/api/access/token",
@@ -612,77 +633,4 @@ routes! {
         method: Method::Delete,
         ..get_route::<EmptyBody>("/mcp", Token::Client, "MCP: end a session.")
     },
-}
-
-/// Returns the API as an OpenAPI 3.1 document, which is committed as `scene-schemas/openapi.json`.
-pub fn openapi_document() -> Json {
-    let mut generator = SchemaGenerator::new(
-        schemars::generate::SchemaSettings::draft2020_12()
-            .with(|settings| settings.definitions_path = "/components/schemas".into()),
-    );
-    let failure = type_schema::<Failure>(&mut generator);
-    let mut paths: Map<String, Json> = Map::new();
-    for route in ROUTES {
-        let operation = build_operation(route, &failure, &mut generator);
-        let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[route.method.as_str().to_ascii_lowercase()] = operation;
-    }
-    json!({
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Vector",
-            "version": PROTOCOL.to_string(),
-            "description": "The API of the daemon on this machine, for the plugin, the page, the terminal and agents.",
-            "license": { "name": "MIT", "identifier": "MIT" },
-        },
-        "servers": [{ "url": format!("http://127.0.0.1:{}", super::PORT) }],
-        "paths": paths,
-        "components": {
-            "schemas": generator.take_definitions(true),
-            "securitySchemes": {
-                "plugin": { "type": "http", "scheme": "bearer",
-                    "description": "The token of a session, from its response to hello." },
-                "human": { "type": "http", "scheme": "bearer",
-                    "description": "The user's token: of a session, or of the terminal and the page." },
-                "client": { "type": "http", "scheme": "bearer",
-                    "description": "The token of an agent, which cannot decide on proposals." },
-            },
-        },
-    })
-}
-
-fn build_operation(route: &Route, failure: &Json, generator: &mut SchemaGenerator) -> Json {
-    let content = |media: &str, schema: Json| json!({ media: { "schema": schema } });
-    let answer = (route.answer)(generator);
-    let mut parameters = Vec::new();
-    if route.path.contains("{id}") {
-        parameters.push(json!({
-            "name": "id", "in": "path", "required": true, "schema": { "type": "string" },
-        }));
-    }
-    let parameter = |name: &&str, schema: Json| json!({ "name": name, "in": "query", "required": false, "schema": schema });
-    let (number, text) = (json!({ "type": "integer", "minimum": 0 }), json!({ "type": "string" }));
-    parameters.extend(route.query.iter().map(|name| parameter(name, number.clone())));
-    parameters.extend(route.texts.iter().map(|name| parameter(name, text.clone())));
-    let mut operation = json!({
-        "summary": route.summary,
-        "responses": {
-            "200": { "description": "Success.", "content": content(route.media, answer) },
-            "default": { "description": "Failure.", "content": content(JSON, failure.clone()) },
-        },
-    });
-    if !parameters.is_empty() {
-        operation["parameters"] = Json::Array(parameters);
-    }
-    if let Some(body) = route.body {
-        operation["requestBody"] =
-            json!({ "required": true, "content": content(JSON, body(generator)) });
-    }
-    operation["security"] = match route.token {
-        Token::None => json!([]),
-        Token::Plugin => json!([{ "plugin": [] }]),
-        Token::Human => json!([{ "human": [] }, { "plugin": [] }]),
-        Token::Client => json!([{ "client": [] }, { "human": [] }, { "plugin": [] }]),
-    };
-    operation
 }

@@ -1,12 +1,13 @@
-//! History, commits and merges.
+//! History, commits, deploys and merges.
 
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::Response;
 use scene_schemas::api::{
-    CommitPlan, CommitRequest, CommitStarted, CommitState, DecideConflicts, Figures, FinishMerge,
-    FinishedMerge, History, HistoryRecord, MergeView, Merges, ScriptAtTime,
+    CommitPlan, CommitRequest, CommitStarted, CommitState, DecideConflicts, DeployPlanView,
+    DeployQuery, DeployRequest, DeployedVersion, Figures, FinishMerge, FinishedMerge, History,
+    HistoryRecord, MergeView, Merges, ScriptAtTime,
 };
 
 use super::super::commit;
@@ -64,6 +65,20 @@ pub(in super::super) async fn start_commit(
     JsonBody(commit): JsonBody<CommitRequest>,
 ) -> ApiResult<CommitStarted> {
     Ok(Json(daemon.start_commit(commit).await?))
+}
+
+pub(in super::super) async fn plan_deploy(
+    State(daemon): State<DaemonHandle>,
+    Query(deploy): Query<DeployQuery>,
+) -> ApiResult<DeployPlanView> {
+    Ok(Json(daemon.plan_deploy(deploy).await?))
+}
+
+pub(in super::super) async fn deploy(
+    State(daemon): State<DaemonHandle>,
+    JsonBody(deploy): JsonBody<DeployRequest>,
+) -> ApiResult<DeployedVersion> {
+    Ok(Json(daemon.deploy(deploy).await?))
 }
 
 pub(in super::super) async fn commit_state(

@@ -99,6 +99,7 @@ fn place_entry(session: &SessionView) -> Markup {
                 // The number is not known for a file.
                 @if session.instances > 0 { ", " (format::count_text(session.instances as usize, "instance")) }
                 @if session.session.0.starts_with(PROJECT) { ", " a href={ "#/commit/" (session.session) } { "commit" } }
+                @if is_file { ", " a href={ "#/deploy/" (session.session) } { "deploy" } }
                 @if let Some(project) = &session.project { ", synced with " (format::place_name(project)) }
             }
         }

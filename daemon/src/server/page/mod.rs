@@ -8,6 +8,7 @@
 
 mod commit;
 mod conversation;
+mod deploy;
 mod format;
 mod history;
 mod item;
@@ -29,7 +30,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderValue, Response};
 use maud::Markup;
-use scene_schemas::api::{CommitRequest, Failure, FailureKind, SessionId};
+use scene_schemas::api::{CommitRequest, DeployQuery, Failure, FailureKind, SessionId};
 use scene_schemas::entry::Seq;
 
 pub(super) use self::shell::shell_response;
@@ -186,6 +187,11 @@ async fn render_history_part(
             let requested = wanted.clone();
             let plan = daemon.plan_commit(requested).await?;
             commit::plan_view(&wanted, &plan)
+        }
+        "deploy" => {
+            let wanted = DeployQuery::from_parameters(parameters)?;
+            let plan = daemon.plan_deploy(wanted.clone()).await?;
+            deploy::plan_view(&wanted, &plan)
         }
         "store" | "store-rows" => {
             let wanted = StoreQuery::from_parameters(parameters)?;

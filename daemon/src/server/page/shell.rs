@@ -21,6 +21,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("attached.js", JS, include_str!("assets/attached.js")),
     ("mentions.js", JS, include_str!("assets/mentions.js")),
     ("commit.js", JS, include_str!("assets/commit.js")),
+    ("deploy.js", JS, include_str!("assets/deploy.js")),
     ("merges.js", JS, include_str!("assets/merges.js")),
     ("store.js", JS, include_str!("assets/store.js")),
     ("history.js", JS, include_str!("assets/history.js")),

@@ -1,9 +1,10 @@
 //! The uploads that the ledger records.
 
-use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use scene_schemas::Fingerprint;
-use scene_schemas::entry::{Entry, Finish, PlaceUpload, Record, Seq, VersionKind};
+use scene_schemas::entry::{Entry, Finish, Place, PlaceUpload, Record, Seq, VersionKind};
+use vector_files::disk::canonical_path;
 use vector_ledger::{AppendBatch, Ledger, LedgerError};
 
 use super::DeployTarget;
@@ -135,11 +136,33 @@ impl UploadHistory {
         Ok(closed)
     }
 
-    /// Returns the places of Roblox that contents were uploaded to from these workflows' place, the
-    /// newest first, each once.
-    pub fn targets_of(&self, is_its: impl Fn(Seq) -> bool) -> Vec<DeployTarget> {
-        let mut seen = HashSet::new();
-        let all = self.uploads.iter().rev().filter(|past| is_its(past.workflow));
-        all.map(PastUpload::target).filter(|target| seen.insert(*target)).collect()
+    /// Returns the uploads of a place, oldest first.
+    pub fn of_place(
+        &self,
+        ledger: &Ledger,
+        place: &Place,
+    ) -> Result<Vec<&PastUpload>, LedgerError> {
+        let own = source_file(place);
+        let mut found = Vec::new();
+        for past in &self.uploads {
+            let started = ledger.record_at(past.workflow)?.map(|record| record.entry);
+            if let Some(Entry::Started { place, .. }) = started
+                && own.is_some()
+                && source_file(&place) == own
+            {
+                found.push(past);
+            }
+        }
+        Ok(found)
     }
+}
+
+/// Returns the file that a place is read from, with its links resolved.
+fn source_file(place: &Place) -> Option<PathBuf> {
+    let file = match place {
+        Place::File(file) => &file.file,
+        Place::Project(project) => &project.project,
+        Place::Open(_) => return None,
+    };
+    Some(canonical_path(Path::new(file)).unwrap_or_else(|_| PathBuf::from(file)))
 }

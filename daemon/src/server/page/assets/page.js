@@ -5,6 +5,7 @@ import * as daemon from "./daemon.js";
 import { count, setTitle } from "./inbox.js";
 import { act, clearErrors, elements, failed, takeReplaced, toast } from "./ui.js";
 import * as commit from "./commit.js";
+import * as deploy from "./deploy.js";
 import * as history from "./history.js";
 import * as merges from "./merges.js";
 import * as now from "./now.js";
@@ -16,9 +17,9 @@ import * as store from "./store.js";
 import * as usage from "./usage.js";
 
 /** The pages by the first word of the address. Each has `show(main, rest)`, and may have `told(told)`, `changed(what)`, `again()` and `hide()`. */
-const PAGES = { now, proposals: review, store, history, usage, settings, commit, merges };
+const PAGES = { now, proposals: review, store, history, usage, settings, commit, deploy, merges };
 /** The titles of pages without a tab. */
-const TITLES = { commit: "Commit", merges: "Merge conflicts" };
+const TITLES = { commit: "Commit", deploy: "Deploy", merges: "Merge conflicts" };
 
 const main = document.getElementById("main");
 const link = document.getElementById("link");
