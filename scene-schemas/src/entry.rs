@@ -15,6 +15,9 @@ pub use crate::interaction_mode::InteractionMode;
 use crate::playtest::{Permission, PermissionAnswer};
 use crate::proposal::{Ack, Conflict, Mode, Proposal};
 use crate::rule::TaskRule;
+pub use crate::upload::{
+    AssetAccount, AssetFile, AssetFileKind, AssetReview, PlaceUpload, VersionKind,
+};
 
 /// A position in the ledger, from 1. It identifies the workflow, call or proposal whose entry it
 /// is.
@@ -340,9 +343,30 @@ pub enum Entry {
         /// The number that Roblox gave the version.
         version: u64,
     },
-    /// The version was not uploaded, or it is not known whether it was.
+    /// A file is about to be uploaded to Roblox as an asset. Its position identifies the upload.
+    AssetUploading {
+        /// What is uploaded, and to whose account.
+        file: Box<AssetFile>,
+    },
+    /// Roblox has the file, and makes an asset of it.
+    AssetUploadAccepted {
+        /// The position of its `asset_uploading` entry.
+        upload: Seq,
+        /// The path of the operation, which tells how the upload ends.
+        operation: String,
+    },
+    /// Roblox has made an asset of the file.
+    AssetUploaded {
+        /// The position of its `asset_uploading` entry.
+        upload: Seq,
+        /// The id of the asset.
+        asset: u64,
+        /// What the review by Roblox says of the asset.
+        review: AssetReview,
+    },
+    /// The version or the file was not uploaded, or it is not known whether it was.
     UploadFailed {
-        /// The position of its `uploading` entry.
+        /// The position of its `uploading` or `asset_uploading` entry.
         upload: Seq,
         /// The reason, and what to do next.
         reason: String,
@@ -371,60 +395,6 @@ pub struct Record {
     /// The entry itself.
     #[serde(flatten)]
     pub entry: Entry,
-}
-
-/// A version of a place on Roblox.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PlaceUpload {
-    /// The id of the universe that the place belongs to.
-    pub universe: u64,
-    /// The id of the place on Roblox.
-    pub place: u64,
-    /// Whether players get the version.
-    pub kind: VersionKind,
-    /// The blob with the place file.
-    pub contents: Fingerprint,
-    /// The size of the place file in bytes.
-    pub size: u64,
-    /// Who approved the upload.
-    pub by: Approver,
-    /// The earlier upload whose contents these are. None if they are those of the place now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub earlier: Option<Seq>,
-}
-
-impl PlaceUpload {
-    /// Describes the upload in a few words.
-    pub fn describe(&self) -> String {
-        let what = match self.kind {
-            VersionKind::Saved => "Save",
-            VersionKind::Published => "Publish",
-        };
-        format!("{what} to place {} of universe {}", self.place, self.universe)
-    }
-}
-
-/// What Roblox does with a version of a place.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum VersionKind {
-    /// Roblox keeps it in the place's history, and Studio opens it.
-    Saved,
-    /// New servers of the game run it.
-    Published,
-}
-
-impl VersionKind {
-    /// Returns the kind as Roblox names it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Saved => "Saved",
-            Self::Published => "Published",
-        }
-    }
 }
 
 /// The limits for a model.

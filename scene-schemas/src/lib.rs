@@ -21,6 +21,7 @@ pub mod proposal;
 pub mod refusal;
 pub mod rule;
 pub mod text;
+pub mod upload;
 pub mod value;
 
 pub use bounded::BoundedNumber;

@@ -4,6 +4,7 @@ mod asset_uploads;
 mod contract;
 mod deploy;
 mod failures;
+mod file_uploads;
 mod insert;
 mod keys;
 mod luau_tasks;

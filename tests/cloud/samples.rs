@@ -182,6 +182,7 @@ fn model() -> MeshyTaskId {
 /// Returns the samples. The last deletes what others name.
 pub(super) fn samples() -> Vec<SampleRequest> {
     let mut samples = store_samples();
+    samples.push(key_sample());
     samples.extend(open_cloud_samples());
     samples.extend(meshy_samples());
     samples
@@ -238,6 +239,20 @@ fn store_samples() -> Vec<SampleRequest> {
     ]
 }
 
+fn key_sample() -> SampleRequest {
+    SampleRequest {
+        name: "KeyIntrospection::request",
+        request: KeyIntrospection::of(API_KEY).request(),
+        key: Some(API_KEY),
+        read: |body| KeyIntrospection::of(API_KEY).read_details(body).map(drop),
+        // The key is in the body.
+        shape: RequestShape {
+            key_header: None,
+            ..post("apis.roblox.com/api-keys/v1/introspect", "", BodyShape::Json(KEY_MEMBERS))
+        },
+    }
+}
+
 fn open_cloud_samples() -> Vec<SampleRequest> {
     let place = PlaceVersionUpload {
         universe: UNIVERSE,
@@ -277,17 +292,6 @@ fn open_cloud_samples() -> Vec<SampleRequest> {
                 )
             },
         ),
-        SampleRequest {
-            name: "KeyIntrospection::request",
-            request: KeyIntrospection::of(API_KEY).request(),
-            key: Some(API_KEY),
-            read: |body| KeyIntrospection::of(API_KEY).read_details(body).map(drop),
-            // The key is in the body.
-            shape: RequestShape {
-                key_header: None,
-                ..post("apis.roblox.com/api-keys/v1/introspect", "", BodyShape::Json(KEY_MEMBERS))
-            },
-        },
         open_cloud(
             "BinaryInputStart::request",
             BinaryInputStart { universe: UNIVERSE, size: 4 }.request().unwrap(),

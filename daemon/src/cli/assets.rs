@@ -1,4 +1,5 @@
-//! `vector assets`: finds assets of Roblox's Creator Store, and inserts them into files.
+//! `vector assets`: finds assets of Roblox's Creator Store, inserts them into files, and uploads files as
+//! assets.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use serde_json::json;
 use vector_cloud::{AssetKind, AssetSearch, AssetSummary, CreatorFilter, SearchPage, SearchSort};
 use vector_core::prompt::ToolCall;
 
+use super::asset_upload::{self, UploadArgs};
 use super::edit::{EditRequest, EditTask};
 use super::interrupt;
 use super::place_arg::PlaceArg;
@@ -17,7 +19,7 @@ use super::terminal::{print_line, print_status, print_stdout, stdout_style};
 use super::{DecideArgs, ExitStatus};
 use crate::tasks::cloud::find_assets;
 
-/// Find assets in Roblox's Creator Store, and insert them into a place or a project
+/// Find assets in Roblox's Creator Store, insert them into a place or a project, and upload files
 #[derive(Debug, Args)]
 pub(super) struct AssetsArgs {
     #[command(subcommand)]
@@ -31,6 +33,8 @@ enum AssetsCommand {
     /// Insert an asset into a place, a model or a Rojo project, without the scripts that you do not
     /// keep
     Insert(InsertArgs),
+    /// Upload an image, a sound or a model as a new asset
+    Upload(UploadArgs),
 }
 
 /// The asset is downloaded with an API key of yours, with the scope legacy-asset:manage:
@@ -100,7 +104,7 @@ struct SearchArgs {
 }
 
 /// A parser of one of these values, by its name.
-fn choice_parser<T: Copy + Send + Sync + 'static, const N: usize>(
+pub(super) fn choice_parser<T: Copy + Send + Sync + 'static, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,
 ) -> impl TypedValueParser<Value = T> {
@@ -114,6 +118,7 @@ pub(super) fn run(args: &AssetsArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     match &args.command {
         AssetsCommand::Search(args) => search_store(args),
         AssetsCommand::Insert(args) => insert_asset(args, home),
+        AssetsCommand::Upload(args) => asset_upload::run(args, home),
     }
 }
 

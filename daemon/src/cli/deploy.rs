@@ -10,9 +10,7 @@ use clap::Args;
 use scene_schemas::entry::{Approver, Seq, VersionKind};
 use serde_json::json;
 use vector_ledger::Ledger;
-use vector_providers::http::CancelSwitch;
 
-use super::ExitStatus;
 use super::log::format_time;
 use super::place_arg::PlaceArg;
 use super::style::{PaintKind, count_noun, terminal_line};
@@ -20,6 +18,7 @@ use super::terminal::{
     Terminal, confirm_question, escape_line_ends, print_line, print_status, print_stdout,
     stdout_style,
 };
+use super::{ExitStatus, interrupt};
 use crate::tasks::deploy::{
     DeployPlan, DeploySource, DeployTarget, PastUpload, UploadHistory, UploadOutcome,
     VersionChanges, choose_target, deploy_version, plan_deploy,
@@ -187,7 +186,7 @@ impl DeployRun<'_> {
     fn upload(&self, kind: VersionKind) -> anyhow::Result<u64> {
         let target = self.plan.target;
         let by = if self.args.yes { Approver::Yes } else { Approver::Person };
-        let cancel = CancelSwitch::new();
+        let cancel = interrupt::cancel_switch();
         let upload = || deploy_version(self.ledger, &self.source, target, kind, by, &cancel);
         let what = format!("Uploading {}", format_size(self.source.bytes.len() as u64));
         let version = self.terminal.with_spinner(&what, upload)?;
@@ -292,7 +291,7 @@ fn describe_changes(changes: &VersionChanges) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-fn format_size(bytes: u64) -> String {
+pub(super) fn format_size(bytes: u64) -> String {
     match bytes {
         0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
         _ => format!("{:.1} MB", bytes as f64 / 1e6),

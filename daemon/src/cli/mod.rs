@@ -2,6 +2,7 @@
 //!
 //! Results go to stdout, everything else to stderr. With `--json`, stdout contains only JSON lines.
 
+mod asset_upload;
 mod assets;
 mod background_daemon;
 mod call_log;
@@ -140,7 +141,7 @@ enum CliCommand {
     Play(play::PlayArgs),
     /// Run the specs of a place, headlessly
     Test(test::TestArgs),
-    /// Find assets in Roblox's Creator Store, and insert them
+    /// Find assets in Roblox's Creator Store, insert them, and upload files
     Assets(assets::AssetsArgs),
     /// Compare two places: instances, properties, scripts
     Diff(diff::DiffArgs),

@@ -97,6 +97,9 @@ impl OutcomeFacts {
             | Entry::RuleRevoked { .. }
             | Entry::Uploading { .. }
             | Entry::Uploaded { .. }
+            | Entry::AssetUploading { .. }
+            | Entry::AssetUploadAccepted { .. }
+            | Entry::AssetUploaded { .. }
             | Entry::UploadFailed { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }

@@ -187,6 +187,9 @@ fn kind_name(entry: &Entry) -> &'static str {
         Entry::RuleRevoked { .. } => "rule_revoked",
         Entry::Uploading { .. } => "uploading",
         Entry::Uploaded { .. } => "uploaded",
+        Entry::AssetUploading { .. } => "asset_uploading",
+        Entry::AssetUploadAccepted { .. } => "asset_upload_accepted",
+        Entry::AssetUploaded { .. } => "asset_uploaded",
         Entry::UploadFailed { .. } => "upload_failed",
         Entry::Commented { .. } => "commented",
         Entry::CommentsAnswered { .. } => "comments_answered",
@@ -262,6 +265,9 @@ fn row_subject(record: &Record) -> RowSubject {
         | Entry::RuleRevoked { .. }
         | Entry::Uploading { .. }
         | Entry::Uploaded { .. }
+        | Entry::AssetUploading { .. }
+        | Entry::AssetUploadAccepted { .. }
+        | Entry::AssetUploaded { .. }
         | Entry::UploadFailed { .. }
         | Entry::Finished { .. } => RowSubject::Nothing,
     }
@@ -298,6 +304,9 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
         Entry::RuleRevoked { rule } => format!("Revoked the rule of entry {rule}").into(),
         Entry::Uploading { upload } => upload.describe().into(),
         Entry::Uploaded { version, .. } => format!("Version {version}").into(),
+        Entry::AssetUploading { file } => file.describe().into(),
+        Entry::AssetUploadAccepted { operation, .. } => operation.as_str().into(),
+        Entry::AssetUploaded { asset, .. } => format!("rbxassetid://{asset}").into(),
         Entry::Proposed { proposal, .. } => proposal.title.as_str().into(),
         Entry::Called { tool, args, .. } => {
             format!("{tool} {}", brief_json(args)).trim_end().to_owned().into()

@@ -29,7 +29,11 @@ pub fn cloud_client() -> Result<CloudClient, CloudFailure> {
 
 /// Finds the key for a purpose. Without one, the error says what it is needed for, and how to do
 /// without.
-fn find_key(purpose: KeyPurpose, needed: &str, otherwise: &str) -> Result<SecretKey, String> {
+pub(super) fn find_key(
+    purpose: KeyPurpose,
+    needed: &str,
+    otherwise: &str,
+) -> Result<SecretKey, String> {
     let env = |name: &str| std::env::var(name).ok();
     let keys = KeyStore::new(&env, &SystemKeychain);
     let found = keys.find_key(purpose.name(), purpose.variable());
@@ -217,8 +221,27 @@ fn page_json(page: &SearchPage) -> Json {
     answer
 }
 
+/// Whether the service may have acted on a request that failed.
+pub(super) fn may_have_arrived(kind: CloudFailureKind) -> bool {
+    match kind {
+        CloudFailureKind::Server | CloudFailureKind::Unreachable | CloudFailureKind::Unreadable => {
+            true
+        }
+        CloudFailureKind::Invalid
+        | CloudFailureKind::Unauthorized
+        | CloudFailureKind::PaymentRequired
+        | CloudFailureKind::Forbidden
+        | CloudFailureKind::NotFound
+        | CloudFailureKind::Conflict
+        | CloudFailureKind::TooMany { .. } => false,
+    }
+}
+
 /// Waits for a request, unless it is cancelled.
-fn wait_for<T>(request: impl Future<Output = T>, cancel: &CancelSwitch) -> Result<T, String> {
+pub(super) fn wait_for<T>(
+    request: impl Future<Output = T>,
+    cancel: &CancelSwitch,
+) -> Result<T, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -18,7 +18,7 @@ use scene_schemas::entry::{
     Approver, Entry, Finish, InteractionMode, Place, PlaceUpload, Seq, VersionKind,
 };
 use scene_schemas::proposal::Mode;
-use vector_cloud::{CloudFailure, CloudFailureKind, PlaceFormat, PlaceVersionUpload};
+use vector_cloud::{CloudFailure, PlaceFormat, PlaceVersionUpload};
 use vector_files::place_file::PlaceFile;
 use vector_ledger::{AppendBatch, Ledger, LedgerError};
 use vector_place::{FileFormat, Scene};
@@ -27,7 +27,7 @@ use vector_rojo_project::RojoProject;
 
 pub use self::changes::VersionChanges;
 pub use self::past::{PastUpload, UploadHistory, UploadOutcome};
-use super::cloud::{find_publish_key, upload_version};
+use super::cloud::{find_publish_key, may_have_arrived, upload_version};
 
 /// The driver of the workflows of uploads.
 pub const DRIVER: &str = "deploy";
@@ -245,22 +245,6 @@ pub fn deploy_version(
     };
     ledger.append(AppendBatch { workflow: Some(workflow), entries, blobs: Vec::new() })?;
     outcome
-}
-
-/// Whether the service may have acted on a request that failed.
-fn may_have_arrived(kind: CloudFailureKind) -> bool {
-    match kind {
-        CloudFailureKind::Server | CloudFailureKind::Unreachable | CloudFailureKind::Unreadable => {
-            true
-        }
-        CloudFailureKind::Invalid
-        | CloudFailureKind::Unauthorized
-        | CloudFailureKind::PaymentRequired
-        | CloudFailureKind::Forbidden
-        | CloudFailureKind::NotFound
-        | CloudFailureKind::Conflict
-        | CloudFailureKind::TooMany { .. } => false,
-    }
 }
 
 fn describe_failure(message: &str, is_unclear: bool) -> String {

@@ -1,8 +1,9 @@
-//! Tasks outside the engine, for tools and commands: checks, web pages, commits, deploys, mentions,
+//! Tasks outside the engine, for tools and commands: checks, web pages, commits, deploys, uploads, mentions,
 //! and erasure.
 //!
 //! They must not decide or apply anything.
 
+pub mod asset_upload;
 pub mod attached_file;
 pub mod check;
 pub mod cloud;

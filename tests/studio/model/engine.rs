@@ -28,6 +28,9 @@ use vector_place::Scene;
 
 use super::ProposalKind::{Create, Write};
 use super::state::{BOTH, ModelStatus, NO_EFFECT, PlaceState, PluginPost, ReportedOutcome};
+
+/// The number of instances of each snapshot.
+const ANNOUNCED: u32 = 4;
 use super::{ModelCase, ProposalKind};
 
 /// The reason of a failure that asks the user to look.
@@ -417,7 +420,7 @@ impl<'a> RealDaemon<'a> {
     /// `SessionActor::update_scene`: returns whether the report is accepted.
     pub(super) fn report(&mut self, post: PluginPost) -> bool {
         let parts = match post {
-            PluginPost::Begin => vec![ScenePart::Begin { total: 4 }],
+            PluginPost::Begin => vec![ScenePart::Begin { total: ANNOUNCED }],
             PluginPost::End(place) => self.snapshot_parts(place),
             PluginPost::Update(place) => self.change_parts(place),
             PluginPost::Ack(..) => unreachable!("an acknowledgement is not a report"),
@@ -442,13 +445,23 @@ impl<'a> RealDaemon<'a> {
             let at = nodes.iter().position(|node| Some(&node.id) == parent.as_ref());
             at.map_or(0, |at| at as u32 + 1)
         };
-        let columns = NodeColumns {
+        let mut columns = NodeColumns {
             classes: nodes.iter().map(|node| node.class.to_owned()).collect(),
             ids: nodes.iter().map(|node| node.id.clone()).collect(),
             parents: nodes.iter().map(|node| parent_number(&node.parent)).collect(),
             class: (0..nodes.len() as u32).collect(),
             names: nodes.iter().map(|node| node.name.clone()).collect(),
         };
+        // The number of instances was announced before it was known what is there.
+        for service in ["Lighting", "Teams", "SoundService"] {
+            if columns.ids.len() < ANNOUNCED as usize {
+                columns.class.push(columns.classes.len() as u32);
+                columns.classes.push(service.to_owned());
+                columns.ids.push(InstanceId(format!("studio:{service}")));
+                columns.parents.push(0);
+                columns.names.push(service.to_owned());
+            }
+        }
         vec![
             ScenePart::Nodes { nodes: columns },
             ScenePart::Sources { scripts: self.list_texts(place) },

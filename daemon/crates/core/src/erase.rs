@@ -4,7 +4,7 @@
 //! Kept are who decided and when, how it ended, what it cost, and hashes, so that usage and history
 //! remain correct.
 
-use scene_schemas::entry::{Entry, Step};
+use scene_schemas::entry::{AssetFile, Entry, Step};
 use scene_schemas::proposal::{Ack, Preview, Proposal, Warning};
 use scene_schemas::rule::{RuleScope, TaskRule};
 use serde_json::{Value as Json, json};
@@ -72,9 +72,7 @@ pub fn erase_entry(entry: Entry) -> Entry {
             Entry::Refused { call, reason: erased_text(), conflict: None }
         }
         Entry::Planned { call, steps, .. } => {
-            let steps =
-                steps.into_iter().map(|it| Step { text: erased_text(), done: it.done }).collect();
-            Entry::Planned { call, steps, notes: None }
+            Entry::Planned { call, steps: erase_steps(steps), notes: None }
         }
         Entry::Proposed { call, proposal, .. } => {
             Entry::Proposed { call, answer: None, proposal: Box::new(erase_proposal(*proposal)) }
@@ -93,6 +91,9 @@ pub fn erase_entry(entry: Entry) -> Entry {
             Entry::Applied { proposal, ack: Box::new(erase_ack(*ack)) }
         }
         Entry::Failed { proposal, .. } => Entry::Failed { proposal, reason: erased_text() },
+        Entry::AssetUploading { file } => {
+            Entry::AssetUploading { file: Box::new(erase_file(*file)) }
+        }
         Entry::UploadFailed { upload, is_unclear, .. } => {
             Entry::UploadFailed { upload, reason: erased_text(), is_unclear }
         }
@@ -117,8 +118,19 @@ pub fn erase_entry(entry: Entry) -> Entry {
         | Entry::Disconnected { .. }
         | Entry::Uploading { .. }
         | Entry::Uploaded { .. }
+        | Entry::AssetUploadAccepted { .. }
+        | Entry::AssetUploaded { .. }
         | Entry::Erased {}) => same,
     }
+}
+
+fn erase_steps(steps: Vec<Step>) -> Vec<Step> {
+    steps.into_iter().map(|it| Step { text: erased_text(), done: it.done }).collect()
+}
+
+fn erase_file(file: AssetFile) -> AssetFile {
+    let (name, description) = (erased_text(), erased_text());
+    AssetFile { file: erased_text(), name, description, ..file }
 }
 
 fn erase_proposal(proposal: Proposal) -> Proposal {

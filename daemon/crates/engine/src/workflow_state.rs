@@ -72,6 +72,9 @@ impl WorkflowReading {
             | Entry::RuleRevoked { .. }
             | Entry::Uploading { .. }
             | Entry::Uploaded { .. }
+            | Entry::AssetUploading { .. }
+            | Entry::AssetUploadAccepted { .. }
+            | Entry::AssetUploaded { .. }
             | Entry::UploadFailed { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }

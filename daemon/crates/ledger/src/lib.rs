@@ -300,8 +300,9 @@ impl Ledger {
 
     /// The records of uploads to Roblox, in order: how each began, and how it ended.
     pub fn uploads(&self) -> Result<Vec<Record>, LedgerError> {
-        let kinds = "WHERE e.kind IN ('uploading', 'uploaded', 'upload_failed') ORDER BY e.seq";
-        self.query_records(kinds, [])
+        let of = "WHERE e.kind IN ('uploading', 'uploaded', 'upload_failed', 'asset_uploading', \
+                  'asset_upload_accepted', 'asset_uploaded') ORDER BY e.seq";
+        self.query_records(of, [])
     }
 
     /// Leases a workflow to this process until the lease is dropped or the process ends, even by a

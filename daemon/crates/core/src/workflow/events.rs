@@ -176,6 +176,9 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
         | Entry::Redone { .. }
         | Entry::Uploading { .. }
         | Entry::Uploaded { .. }
+        | Entry::AssetUploading { .. }
+        | Entry::AssetUploadAccepted { .. }
+        | Entry::AssetUploaded { .. }
         | Entry::UploadFailed { .. }
         | Entry::Finished { .. } => Vec::new(),
     }

@@ -493,6 +493,9 @@ impl Workflow {
             | Entry::RuleRevoked { .. }
             | Entry::Uploading { .. }
             | Entry::Uploaded { .. }
+            | Entry::AssetUploading { .. }
+            | Entry::AssetUploadAccepted { .. }
+            | Entry::AssetUploaded { .. }
             | Entry::UploadFailed { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }

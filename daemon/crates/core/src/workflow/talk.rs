@@ -186,6 +186,9 @@ impl ModelConversation {
             | Entry::RuleRevoked { .. }
             | Entry::Uploading { .. }
             | Entry::Uploaded { .. }
+            | Entry::AssetUploading { .. }
+            | Entry::AssetUploadAccepted { .. }
+            | Entry::AssetUploaded { .. }
             | Entry::UploadFailed { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }

@@ -1,0 +1,326 @@
+//! Uploads of files as assets of a Roblox account, on record in the ledger.
+//!
+//! Each upload is a workflow. The intention is recorded before the file is sent, and the operation that
+//! Roblox names before it is polled. So an interrupted upload is read to its end and not sent again, and a
+//! file that was sent without an answer is not sent a second time unnoticed. This module does not ask for
+//! approval.
+
+mod past;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::{
+    Approver, AssetAccount, AssetFile, AssetFileKind, AssetReview, Entry, FilePlace, Finish,
+    InteractionMode, Place, Seq,
+};
+use scene_schemas::proposal::Mode;
+use vector_cloud::{
+    AssetOperation, AssetOperationPath, AssetOwner, AssetUpload, CloudClient, CloudFailure,
+    KeyPurpose, ModerationState, UploadFormat, UploadKind, UploadProgress, UploadedAsset,
+};
+use vector_ledger::{AppendBatch, Ledger, LedgerError};
+use vector_providers::http::CancelSwitch;
+use vector_providers::keys::SecretKey;
+
+pub use self::past::{AssetUploadState, AssetUploads, PastAssetUpload};
+use super::cloud::{cloud_client, find_key, may_have_arrived, wait_for};
+
+/// The driver of the workflows of uploads.
+const DRIVER: &str = "upload";
+/// How long an operation is polled before it is left to a later run.
+const MAX_POLL: Duration = Duration::from_mins(3);
+/// The pause before the first poll and the longest one.
+const POLL_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(8)];
+
+/// The reason a file was not uploaded.
+#[derive(Debug, thiserror::Error)]
+pub enum AssetUploadError {
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// One or more sentences, which say what to do.
+    #[error("{0}")]
+    Refused(String),
+}
+
+fn refuse_upload(why: impl Into<String>) -> AssetUploadError {
+    AssetUploadError::Refused(why.into())
+}
+
+/// A file that is to become an asset.
+#[derive(Debug, Clone)]
+pub struct AssetSource {
+    pub file: AssetFile,
+    format: UploadFormat,
+    bytes: Bytes,
+}
+
+/// What the user says of an asset.
+#[derive(Debug, Clone)]
+pub struct AssetWishes {
+    /// If absent, it is chosen by the extension of the file.
+    pub kind: Option<AssetFileKind>,
+    /// If absent, it is the name of the file without its extension.
+    pub name: Option<String>,
+    pub description: String,
+    pub account: AssetAccount,
+    pub by: Approver,
+}
+
+impl AssetSource {
+    /// Reads a file, and checks it against the limits of Roblox.
+    ///
+    /// # Errors
+    /// It cannot be read, or Roblox does not take it.
+    pub fn read(path: &Path, wishes: AssetWishes) -> Result<Self, AssetUploadError> {
+        let shown = path.display();
+        let bytes = std::fs::read(path)
+            .map_err(|error| refuse_upload(format!("{shown} cannot be read: {error}.")))?;
+        let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
+        let Some(format) = UploadFormat::find_by_extension(extension) else {
+            let known: Vec<&str> = UploadFormat::ALL.iter().map(|it| it.extension()).collect();
+            return Err(refuse_upload(format!(
+                "{shown} has no format that Roblox takes. Use one of: {}.",
+                known.join(", ")
+            )));
+        };
+        let stem = path.file_stem().and_then(|it| it.to_str()).unwrap_or_default();
+        let file = AssetFile {
+            file: shown.to_string(),
+            kind: wishes.kind.unwrap_or_else(|| usual_kind(format)),
+            name: wishes.name.unwrap_or_else(|| stem.to_owned()),
+            description: wishes.description,
+            account: wishes.account,
+            contents: Fingerprint::hash_bytes(&bytes),
+            size: bytes.len() as u64,
+            by: wishes.by,
+        };
+        let source = Self { file, format, bytes: Bytes::from(bytes) };
+        source.wanted().request().map_err(|failure| refuse_upload(failure.message))?;
+        Ok(source)
+    }
+
+    fn wanted(&self) -> AssetUpload {
+        let file = &self.file;
+        AssetUpload {
+            kind: match file.kind {
+                AssetFileKind::Image => UploadKind::Image,
+                AssetFileKind::Decal => UploadKind::Decal,
+                AssetFileKind::Audio => UploadKind::Audio,
+                AssetFileKind::Model => UploadKind::Model,
+            },
+            name: file.name.clone(),
+            description: file.description.clone(),
+            owner: match file.account {
+                AssetAccount::User { id } => AssetOwner::User(id),
+                AssetAccount::Group { id } => AssetOwner::Group(id),
+            },
+            // An upload that costs Robux fails instead of spending them.
+            expected_price: 0,
+            format: self.format,
+            bytes: self.bytes.clone(),
+        }
+    }
+}
+
+/// The kind that a file of a format becomes unless the user says another.
+fn usual_kind(format: UploadFormat) -> AssetFileKind {
+    let kinds = [
+        (UploadKind::Image, AssetFileKind::Image),
+        (UploadKind::Audio, AssetFileKind::Audio),
+        (UploadKind::Model, AssetFileKind::Model),
+    ];
+    let found = kinds.into_iter().find(|(kind, _)| kind.formats().contains(&format));
+    found.map_or(AssetFileKind::Model, |(_, kind)| kind)
+}
+
+/// Uploads a file, or reads an interrupted upload of it to its end.
+///
+/// # Errors
+/// No asset was made, or that is not known.
+pub fn upload_asset(
+    ledger: &Ledger,
+    source: &AssetSource,
+    resumed: Option<&PastAssetUpload>,
+    cancel: &CancelSwitch,
+) -> Result<UploadedAsset, AssetUploadError> {
+    let key = find_key(
+        KeyPurpose::Upload,
+        "Roblox takes uploads",
+        "upload the file on the Creator Dashboard",
+    );
+    let key = key.map_err(refuse_upload)?;
+    let client = cloud_client().map_err(|failure| refuse_upload(failure.message))?;
+    let cloud = UploadCloud { client, key, cancel };
+    let unread = resumed.and_then(|past| Some((past, past.operation()?)));
+    let (seq, workflow, outcome) = if let Some((past, operation)) = unread {
+        let Some(_lease) = ledger.try_lease(past.workflow)? else {
+            return Err(refuse_upload(format!(
+                "Upload {} is going on. Wait until it has ended.",
+                past.seq
+            )));
+        };
+        (past.seq, past.workflow, cloud.poll(&operation))
+    } else {
+        let started = begin_upload(ledger, source)?;
+        let outcome = cloud.send(ledger, &source.wanted(), started.seq, started.workflow)?;
+        (started.seq, started.workflow, outcome)
+    };
+    let (result, entries) = settle(seq, outcome);
+    ledger.append(AppendBatch { workflow: Some(workflow), entries, blobs: Vec::new() })?;
+    result
+}
+
+/// An upload whose intention is recorded.
+struct BegunUpload {
+    seq: Seq,
+    workflow: Seq,
+    _lease: vector_ledger::WorkflowLease,
+}
+
+fn begin_upload(ledger: &Ledger, source: &AssetSource) -> Result<BegunUpload, AssetUploadError> {
+    let file = &source.file;
+    let place = FilePlace {
+        file: file.file.clone(),
+        out: None,
+        hash: file.contents.clone(),
+        replaces: None,
+    };
+    let started = Entry::Started {
+        place: Place::File(place),
+        goal: file.describe(),
+        driver: DRIVER.to_owned(),
+        mode: Mode::Confirm,
+        attached: Vec::new(),
+        interaction: InteractionMode::default(),
+        follows: None,
+        guards: None,
+        served: false,
+    };
+    let entries = vec![started, Entry::AssetUploading { file: Box::new(file.clone()) }];
+    let batch = AppendBatch { workflow: None, entries, blobs: Vec::new() };
+    let (records, lease) = ledger.start_workflow(batch)?;
+    let seq = records.last().map_or(Seq(0), |record| record.seq);
+    Ok(BegunUpload { seq, workflow: lease.workflow(), _lease: lease })
+}
+
+/// How an upload ended.
+enum UploadEnd {
+    Made(UploadedAsset),
+    Failed { reason: String, is_unclear: bool },
+}
+
+impl UploadEnd {
+    fn of_failure(failure: CloudFailure) -> Self {
+        Self::Failed { is_unclear: may_have_arrived(failure.kind), reason: failure.message }
+    }
+}
+
+/// Returns the result for the user, and the entries that record it.
+fn settle(upload: Seq, end: UploadEnd) -> (Result<UploadedAsset, AssetUploadError>, Vec<Entry>) {
+    match end {
+        UploadEnd::Made(made) => {
+            let review = match made.moderation {
+                ModerationState::Approved => AssetReview::Approved,
+                ModerationState::Reviewing => AssetReview::Reviewing,
+                ModerationState::Rejected => AssetReview::Rejected,
+                ModerationState::Unknown => AssetReview::Unknown,
+            };
+            let summary = Some(format!("Uploaded as rbxassetid://{}.", made.asset));
+            let uploaded = Entry::AssetUploaded { upload, asset: made.asset, review };
+            let finished = Entry::Finished { outcome: Finish::Done, summary };
+            (Ok(made), vec![uploaded, finished])
+        }
+        UploadEnd::Failed { reason, is_unclear } => {
+            let failed = Entry::UploadFailed { upload, reason: reason.clone(), is_unclear };
+            let finished = Entry::Finished { outcome: Finish::Failed, summary: None };
+            (Err(refuse_upload(reason)), vec![failed, finished])
+        }
+    }
+}
+
+/// The cloud as an upload uses it.
+struct UploadCloud<'c> {
+    client: CloudClient,
+    key: SecretKey,
+    cancel: &'c CancelSwitch,
+}
+
+impl UploadCloud<'_> {
+    /// Sends a file, records the operation, and polls it.
+    fn send(
+        &self,
+        ledger: &Ledger,
+        wanted: &AssetUpload,
+        upload: Seq,
+        workflow: Seq,
+    ) -> Result<UploadEnd, AssetUploadError> {
+        let request = match wanted.request() {
+            Ok(request) => request,
+            Err(failure) => return Ok(UploadEnd::of_failure(failure)),
+        };
+        let answer = wait_for(self.client.read(&request, Some(self.key.expose())), self.cancel);
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(reason) => return Ok(UploadEnd::Failed { reason, is_unclear: true }),
+        };
+        let operation = match answer.and_then(|body| AssetOperation::read_started(&body)) {
+            Ok(operation) => operation,
+            Err(failure) => return Ok(UploadEnd::of_failure(failure)),
+        };
+        let path = operation.path.as_str().to_owned();
+        let accepted = Entry::AssetUploadAccepted { upload, operation: path };
+        let entries = vec![accepted];
+        ledger.append(AppendBatch { workflow: Some(workflow), entries, blobs: Vec::new() })?;
+        Ok(match operation.progress {
+            UploadProgress::Pending => self.poll(&operation.path),
+            progress => end_of(progress),
+        })
+    }
+
+    /// Polls an operation with growing pauses until it has ended.
+    fn poll(&self, operation: &AssetOperationPath) -> UploadEnd {
+        let (since, [mut pause, longest]) = (Instant::now(), POLL_PAUSES);
+        loop {
+            let waited = async {
+                tokio::time::sleep(pause).await;
+                self.client.read(&operation.request(), Some(self.key.expose())).await
+            };
+            let answer = match wait_for(waited, self.cancel) {
+                Ok(answer) => answer,
+                Err(reason) => return UploadEnd::Failed { reason, is_unclear: true },
+            };
+            match answer.and_then(|body| AssetOperation::read(&body)) {
+                Ok(AssetOperation { progress: UploadProgress::Pending, .. }) => {}
+                Ok(operation) => return end_of(operation.progress),
+                Err(failure) => return UploadEnd::of_failure(failure),
+            }
+            if since.elapsed() > MAX_POLL {
+                let reason = format!(
+                    "Roblox has not finished the upload after {} s. Run the same again later: it reads \
+                     the result and does not send the file again.",
+                    MAX_POLL.as_secs()
+                );
+                return UploadEnd::Failed { reason, is_unclear: true };
+            }
+            pause = (pause * 3 / 2).min(longest);
+        }
+    }
+}
+
+fn end_of(progress: UploadProgress) -> UploadEnd {
+    match progress {
+        UploadProgress::Completed(made) => UploadEnd::Made(made),
+        UploadProgress::Failed { reason } => {
+            let reason = reason.trim_end_matches('.');
+            let reason = format!("Roblox made no asset: {reason}. Change the file, and try again.");
+            UploadEnd::Failed { reason, is_unclear: false }
+        }
+        UploadProgress::Pending => UploadEnd::Failed {
+            reason: "Roblox has not finished the upload.".to_owned(),
+            is_unclear: true,
+        },
+    }
+}

@@ -1,0 +1,158 @@
+//! What is uploaded to Roblox: versions of places, and files that become assets.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::command::Fingerprint;
+use crate::entry::{Approver, Seq};
+
+/// A version of a place on Roblox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlaceUpload {
+    /// The id of the universe that the place belongs to.
+    pub universe: u64,
+    /// The id of the place on Roblox.
+    pub place: u64,
+    /// Whether players get the version.
+    pub kind: VersionKind,
+    /// The blob with the place file.
+    pub contents: Fingerprint,
+    /// The size of the place file in bytes.
+    pub size: u64,
+    /// Who approved the upload.
+    pub by: Approver,
+    /// The earlier upload whose contents these are. None if they are those of the place now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Seq>,
+}
+
+impl PlaceUpload {
+    /// Describes the upload in a few words.
+    pub fn describe(&self) -> String {
+        let what = match self.kind {
+            VersionKind::Saved => "Save",
+            VersionKind::Published => "Publish",
+        };
+        format!("{what} to place {} of universe {}", self.place, self.universe)
+    }
+}
+
+/// A file that is uploaded as an asset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AssetFile {
+    /// The file as the person named it.
+    pub file: String,
+    /// What the file becomes.
+    pub kind: AssetFileKind,
+    /// The name of the asset.
+    pub name: String,
+    /// The description of the asset.
+    pub description: String,
+    /// The account that the asset belongs to.
+    pub account: AssetAccount,
+    /// The hash of the file.
+    pub contents: Fingerprint,
+    /// The size of the file in bytes.
+    pub size: u64,
+    /// Who approved the upload.
+    pub by: Approver,
+}
+
+impl AssetFile {
+    /// Describes the upload in a few words.
+    pub fn describe(&self) -> String {
+        format!("Upload {} as a new {} of {}", self.name, self.kind.name(), self.account)
+    }
+}
+
+/// What a file becomes on Roblox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AssetFileKind {
+    /// An image, which properties name.
+    Image,
+    /// A decal, which shows an image on a face.
+    Decal,
+    /// A sound.
+    Audio,
+    /// A model.
+    Model,
+}
+
+impl AssetFileKind {
+    /// All of them, in the order in which they are offered.
+    pub const ALL: [Self; 4] = [Self::Image, Self::Decal, Self::Audio, Self::Model];
+
+    /// Returns the name for users.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Image => "image",
+            Self::Decal => "decal",
+            Self::Audio => "audio",
+            Self::Model => "model",
+        }
+    }
+}
+
+/// The account that an asset belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "owner", rename_all = "snake_case", deny_unknown_fields)]
+pub enum AssetAccount {
+    /// A user.
+    User {
+        /// The user's id on Roblox.
+        id: u64,
+    },
+    /// A group.
+    Group {
+        /// The group's id on Roblox.
+        id: u64,
+    },
+}
+
+impl std::fmt::Display for AssetAccount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::User { id } => write!(f, "user {id}"),
+            Self::Group { id } => write!(f, "group {id}"),
+        }
+    }
+}
+
+/// What the review by Roblox says of an asset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AssetReview {
+    /// Everybody may use it.
+    Approved,
+    /// Others see it only after the review.
+    Reviewing,
+    /// It may not be used.
+    Rejected,
+    /// Roblox does not say.
+    Unknown,
+}
+
+/// What Roblox does with a version of a place.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum VersionKind {
+    /// Roblox keeps it in the place's history, and Studio opens it.
+    Saved,
+    /// New servers of the game run it.
+    Published,
+}
+
+impl VersionKind {
+    /// Returns the kind as Roblox names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Saved => "Saved",
+            Self::Published => "Published",
+        }
+    }
+}
