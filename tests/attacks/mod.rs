@@ -11,6 +11,7 @@ mod calls;
 mod files;
 mod ground;
 mod guard;
+mod models;
 mod pairing;
 mod said;
 mod scripts;

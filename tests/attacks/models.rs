@@ -1,0 +1,225 @@
+//! Models as they are inserted: with hidden payloads, and harmless ones. The numbers of those that
+//! the scan finds and of its false alarms are measured, and must not become worse.
+//!
+//! Each file is a group. A line `=== NAME` begins a model. Each line below it is an instance (class
+//! and name), an attribute (`@Name = value`), a property (`.Name = value`), a tag (`#name`), or a line
+//! of a script's text (`| ...`), of the instance that it is indented below. Values are JSON; `"&Name"`
+//! in an `ObjectValue` refers to an instance. `«200 spaces»`, `«300 lines»`, `«40 of TEXT»` and
+//! `«U+200B»` denote such a text.
+
+use std::collections::HashMap;
+
+use rbx_dom_weak::{InstanceBuilder, WeakDom};
+use rbx_types::{Attributes, Color3, ContentId, Enum, Ref, Tags, Variant, Vector3};
+use serde_json::Value as Json;
+use vector_place::AssetModel;
+use vector_tests::places::{self, Format};
+use vector_tests::repository;
+
+const PAYLOADS: [&str; 4] =
+    ["payloads_values", "payloads_text", "payloads_reach", "payloads_hidden"];
+const HARMLESS: [&str; 5] =
+    ["harmless_world", "harmless_systems", "harmless_ui", "harmless_modules", "harmless_data"];
+
+/// A model of the corpus.
+struct ModelCase {
+    name: String,
+    model: AssetModel,
+}
+
+/// Returns the models of a group.
+fn models(group: &str) -> Vec<ModelCase> {
+    let text = repository::read(&format!("tests/attacks/models/{group}.models"));
+    let cases = text.split("=== ").skip(1).map(|case| {
+        let (name, lines) = case.split_once('\n').unwrap();
+        let name = format!("{group}: {name}");
+        let model = AssetModel::read(&read_case(lines)).unwrap();
+        for script in &model.contents().scripts {
+            assert_eq!(vector_luau::compile_errors(&script.text), [], "{name} does not compile");
+        }
+        ModelCase { name, model }
+    });
+    cases.collect()
+}
+
+fn all_models(groups: &[&str]) -> Vec<ModelCase> {
+    groups.iter().flat_map(|group| models(group)).collect()
+}
+
+/// An instance as it is read.
+struct CaseInstance {
+    referent: Ref,
+    parent: Option<usize>,
+    class: String,
+    name: String,
+    source: Vec<String>,
+    attributes: Attributes,
+    tags: Vec<String>,
+    properties: Vec<(String, Json)>,
+}
+
+/// Reads one case, as the bytes of a model file.
+fn read_case(lines: &str) -> Vec<u8> {
+    let mut all: Vec<CaseInstance> = Vec::new();
+    let mut line_of_parents: Vec<usize> = Vec::new();
+    for line in lines.lines().filter(|line| !line.trim().is_empty()) {
+        let text = line.trim_start_matches(' ');
+        let depth = (line.len() - text.len()) / 2;
+        let owner = depth.checked_sub(1).map(|above| line_of_parents[above]);
+        let value = || text[1..].split_once(" = ").unwrap();
+        match text.as_bytes()[0] {
+            b'|' => {
+                let code = text[1..].strip_prefix(' ').unwrap_or(&text[1..]);
+                all[owner.unwrap()].source.push(expand(code));
+            }
+            b'@' => {
+                let (key, value) = value();
+                let value = plain_variant(&read_value(value));
+                all[owner.unwrap()].attributes.insert(key.to_owned(), value);
+            }
+            b'#' => all[owner.unwrap()].tags.push(text[1..].to_owned()),
+            b'.' => {
+                let (key, value) = value();
+                all[owner.unwrap()].properties.push((key.to_owned(), read_value(value)));
+            }
+            _ => {
+                let (class, name) = text.split_once(' ').unwrap_or((text, text));
+                let name = expand(name.trim_matches('"'));
+                let (class, referent) = (class.to_owned(), Ref::new());
+                line_of_parents.truncate(depth);
+                line_of_parents.push(all.len());
+                all.push(CaseInstance {
+                    referent,
+                    parent: owner,
+                    class,
+                    name,
+                    source: Vec::new(),
+                    attributes: Attributes::new(),
+                    tags: Vec::new(),
+                    properties: Vec::new(),
+                });
+            }
+        }
+    }
+    encode(&all)
+}
+
+fn encode(all: &[CaseInstance]) -> Vec<u8> {
+    let by_name: HashMap<&str, Ref> =
+        all.iter().map(|it| (it.name.as_str(), it.referent)).collect();
+    let workspace = InstanceBuilder::new("Workspace");
+    let top = workspace.referent();
+    let mut dom = WeakDom::new(InstanceBuilder::new("DataModel").with_child(workspace));
+    for it in all {
+        let mut builder = InstanceBuilder::new(it.class.as_str())
+            .with_referent(it.referent)
+            .with_name(it.name.as_str());
+        if it.class.ends_with("Script") {
+            builder.add_property("Source", it.source.join("\n"));
+        }
+        if it.attributes.iter().next().is_some() {
+            builder.add_property("Attributes", it.attributes.clone());
+        }
+        if !it.tags.is_empty() {
+            builder.add_property("Tags", Tags::from(it.tags.clone()));
+        }
+        for (name, value) in &it.properties {
+            builder.add_property(name.as_str(), property_variant(&it.class, name, value, &by_name));
+        }
+        dom.insert(it.parent.map_or(top, |at| all[at].referent), builder);
+    }
+    places::encode(&dom, Format::Rbxm)
+}
+
+fn read_value(text: &str) -> Json {
+    serde_json::from_str(&expand(text)).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn plain_variant(value: &Json) -> Variant {
+    match value {
+        Json::Bool(it) => Variant::Bool(*it),
+        Json::Number(it) => Variant::Float64(it.as_f64().unwrap()),
+        Json::String(it) => Variant::String(it.clone()),
+        other => panic!("{other} is not a value"),
+    }
+}
+
+/// A property's value, of the type that its class has.
+fn property_variant(
+    class: &str,
+    name: &str,
+    value: &Json,
+    by_name: &HashMap<&str, Ref>,
+) -> Variant {
+    let number = |at: usize| value[at].as_f64().unwrap() as f32;
+    match (class, name) {
+        ("IntValue", "Value") => Variant::Int64(value.as_i64().unwrap()),
+        ("ObjectValue", "Value") => {
+            Variant::Ref(by_name[value.as_str().unwrap().trim_start_matches('&')])
+        }
+        ("Color3Value", "Value") => {
+            let color = [number(0), number(1), number(2)].map(|it| it / 255.0);
+            Variant::Color3(Color3::new(color[0], color[1], color[2]))
+        }
+        (_, "Position") => {
+            let at = Vector3::new(number(0), number(1), number(2));
+            Variant::CFrame(rbx_types::CFrame::new(at, rbx_types::Matrix3::identity()))
+        }
+        (_, "RunContext") => Variant::Enum(Enum::from_u32(value.as_u64().unwrap() as u32)),
+        (_, "Texture" | "SoundId" | "MeshId" | "Image" | "LinkedSource") => {
+            Variant::ContentId(ContentId::from(value.as_str().unwrap()))
+        }
+        _ => plain_variant(value),
+    }
+}
+
+/// Writes out what stands for long and invisible texts.
+fn expand(source: &str) -> String {
+    let mut parts = source.split('«');
+    let mut text = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (sign, rest) = part.split_once('»').unwrap();
+        match sign.split_once(' ') {
+            Some((count, "spaces")) => text.push_str(&" ".repeat(count.parse().unwrap())),
+            Some((count, "lines")) => text.push_str(&"\n".repeat(count.parse().unwrap())),
+            Some((count, what)) => {
+                let repeated = what.strip_prefix("of ").unwrap();
+                text.push_str(&repeated.repeat(count.parse().unwrap()));
+            }
+            None => {
+                let code = u32::from_str_radix(sign.strip_prefix("U+").unwrap(), 16).unwrap();
+                text.push(char::from_u32(code).unwrap());
+            }
+        }
+        text.push_str(rest);
+    }
+    text
+}
+
+/// Whether the scan of each script alone finds something.
+fn is_found_by_scripts(model: &AssetModel) -> bool {
+    let scripts = &model.contents().scripts;
+    scripts.iter().any(|script| !vector_luau::scan_script(&script.text).is_empty())
+}
+
+/// Returns the names of the models in which `finds` finds something.
+fn names_found(all: &[ModelCase], finds: impl Fn(&AssetModel) -> bool) -> Vec<&str> {
+    all.iter().filter(|it| finds(&it.model)).map(|it| it.name.as_str()).collect()
+}
+
+#[test]
+fn scan_of_single_scripts_finds_most_payloads() {
+    let (payloads, harmless) = (all_models(&PAYLOADS), all_models(&HARMLESS));
+    let found = names_found(&payloads, is_found_by_scripts);
+    let alarms = names_found(&harmless, is_found_by_scripts);
+    eprintln!(
+        "scripts alone: {} of {} found, {} of {} false alarms\n{}",
+        found.len(),
+        payloads.len(),
+        alarms.len(),
+        harmless.len(),
+        alarms.join("\n")
+    );
+    let counts = (found.len(), payloads.len(), alarms.len(), harmless.len());
+    assert_eq!(counts, (90, 100, 3, 200));
+}
