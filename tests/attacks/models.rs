@@ -8,13 +8,15 @@
 //! `«U+200B»` denote such a text.
 
 use std::collections::HashMap;
+use std::fs;
 
 use rbx_dom_weak::{InstanceBuilder, WeakDom};
 use rbx_types::{Attributes, Color3, ContentId, Enum, Ref, Tags, Variant, Vector3};
 use serde_json::Value as Json;
+use vector_core::asset_scan::scan_asset;
 use vector_place::AssetModel;
 use vector_tests::places::{self, Format};
-use vector_tests::repository;
+use vector_tests::{cases, repository};
 
 const PAYLOADS: [&str; 4] =
     ["payloads_values", "payloads_text", "payloads_reach", "payloads_hidden"];
@@ -202,6 +204,48 @@ fn is_found_by_scripts(model: &AssetModel) -> bool {
     scripts.iter().any(|script| !vector_luau::scan_script(&script.text).is_empty())
 }
 
+/// Whether the scan of the model finds something, or something that it is certain to leave out.
+fn is_found_by_scan(model: &AssetModel) -> bool {
+    let contents = model.contents();
+    let has_link = (0..contents.len()).any(|at| contents.is_package_link(at));
+    has_link || !scan_asset(model).is_empty()
+}
+
+/// Returns the contents of each real place as a model, by the names of the files: all that is below
+/// its services.
+fn real_places() -> Vec<ModelCase> {
+    let Some(cases) = cases::cases() else { return Vec::new() };
+    let mut all = Vec::new();
+    for entry in fs::read_dir(cases.join("places")).unwrap() {
+        let file = entry.unwrap().path();
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        let Some(kind) = file.extension().filter(|it| it.to_string_lossy().starts_with("rbx"))
+        else {
+            continue;
+        };
+        let mut bytes = fs::read(&file).unwrap();
+        if kind == "rbxl" || kind == "rbxlx" {
+            let dom = places::decode(&bytes);
+            let child = |it: &Ref| dom.get_by_ref(*it);
+            let below = dom.root().children().iter().filter_map(child);
+            let roots = below.flat_map(|service| service.children().iter().copied());
+            let is_plain = |it: &Ref| {
+                let class = child(it).map_or("", |it| it.class.as_str());
+                let found = vector_place::reflection::find_class(class);
+                class != "Terrain"
+                    && found.is_some()
+                    && !vector_place::reflection::is_service(class)
+            };
+            let roots: Vec<Ref> = roots.filter(is_plain).collect();
+            bytes.clear();
+            rbx_binary::to_writer(&mut bytes, &dom, &roots).unwrap();
+        }
+        all.push(ModelCase { name, model: AssetModel::read(&bytes).unwrap() });
+    }
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
 /// Returns the names of the models in which `finds` finds something.
 fn names_found(all: &[ModelCase], finds: impl Fn(&AssetModel) -> bool) -> Vec<&str> {
     all.iter().filter(|it| finds(&it.model)).map(|it| it.name.as_str()).collect()
@@ -222,4 +266,39 @@ fn scan_of_single_scripts_finds_most_payloads() {
     );
     let counts = (found.len(), payloads.len(), alarms.len(), harmless.len());
     assert_eq!(counts, (90, 100, 3, 200));
+}
+
+#[test]
+fn scan_of_models_finds_payloads_in_what_scripts_read() {
+    let (payloads, harmless) = (all_models(&PAYLOADS), all_models(&HARMLESS));
+    let found = names_found(&payloads, is_found_by_scan);
+    let alarms = names_found(&harmless, is_found_by_scan);
+    for it in payloads.iter().filter(|it| !found.contains(&it.name.as_str())) {
+        eprintln!("not found: {}", it.name);
+    }
+    for it in &harmless {
+        for finding in scan_asset(&it.model) {
+            eprintln!("false alarm: {}: {}", it.name, finding.text);
+        }
+    }
+    eprintln!("{} of {} found", found.len(), payloads.len());
+    eprintln!("{} of {} false alarms: {}", alarms.len(), harmless.len(), alarms.join("; "));
+    assert_eq!((found.len(), alarms.len()), (100, 5));
+}
+
+#[test]
+fn real_places_have_few_findings() {
+    let places = real_places();
+    let mut all = 0;
+    for ModelCase { name, model } in &places {
+        let found = scan_asset(model);
+        let contents = model.contents();
+        let (count, scripts) = (contents.len(), contents.scripts.len());
+        eprintln!("{name}: {} findings, {count} instances, {scripts} scripts", found.len());
+        for it in &found {
+            eprintln!("  {}: {}", contents.names[it.at as usize], it.text);
+        }
+        all += found.len();
+    }
+    assert!(places.is_empty() || all <= 12, "{all} findings");
 }

@@ -32,5 +32,8 @@ pub use inspect::{inspect_source, syntax_findings};
 pub use lint::{SourceLinter, lint_for_card, roblox_library};
 pub use nesting::StackSize;
 pub use outline::{DefinitionKind, OutlineDefinition, OutlineError, outline_script};
-pub use security::{ScanFinding, find_imitated_service, format_findings, scan_change, scan_script};
+pub use security::{
+    ModelContent, ModelFinding, ModelInstance, ModelValue, ScanFinding, find_imitated_service,
+    format_findings, scan_change, scan_model, scan_script,
+};
 pub use settings::{LintSettings, library_names};

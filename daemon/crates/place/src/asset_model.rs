@@ -29,9 +29,9 @@ const TERRAIN: &str = "Terrain";
 /// An asset as a model file.
 #[derive(Debug)]
 pub struct AssetModel {
-    scene: Scene,
+    pub(super) scene: Scene,
     /// The instances, depth first, as in `contents`.
-    nodes: Vec<u32>,
+    pub(super) nodes: Vec<u32>,
     contents: AssetContents,
 }
 

@@ -174,7 +174,7 @@ fn check_number_list(
 }
 
 /// Checks a single string literal.
-fn check_literal(text: &str, reverses: bool) -> Option<String> {
+pub(super) fn check_literal(text: &str, reverses: bool) -> Option<String> {
     if text.len() < MIN_LETTERS {
         return None;
     }
@@ -260,7 +260,7 @@ fn is_mostly_letters(text: &str) -> bool {
 }
 
 /// The first of [`CALL_WORDS`] that occurs in a text as a whole word.
-fn find_call_word(text: &str) -> Option<&'static str> {
+pub(super) fn find_call_word(text: &str) -> Option<&'static str> {
     let ends = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
     CALL_WORDS.into_iter().find(|word| {
         text.match_indices(word).any(|(at, _)| {

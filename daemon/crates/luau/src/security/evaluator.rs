@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::call_flow::{CallFlow, result_source};
+use super::model::ModelContext;
 use super::standard_library;
 use super::table_leaks::TableLeaks;
 use super::table_lookup::{FieldKey, FieldLocation, TableItems};
@@ -16,7 +17,7 @@ use super::tree::{
 };
 use super::value::{
     ScanValue, ValueSet, apply_binary, apply_unary, combine_values, concat_values, is_instance,
-    truth_value, union_values,
+    to_text, truth_value, union_values,
 };
 
 /// Maximum depth of an evaluation, for example through definitions further down in the script.
@@ -25,6 +26,8 @@ pub(super) struct Evaluator<'a> {
     pub(super) tree: &'a ScanTree,
     pub(super) flow: &'a CallFlow,
     pub(super) table_leaks: &'a TableLeaks,
+    /// The model that the script is in, if it is known.
+    pub(super) context: Option<ModelContext<'a>>,
     exprs: Vec<EvaluationState>,
     bindings: HashMap<BindingId, EvaluationState>,
     pub(super) table_indexes: HashMap<ExprId, Rc<HashMap<FieldKey, Vec<ExprId>>>>,
@@ -70,13 +73,19 @@ enum EvaluationState {
 impl<'a> Evaluator<'a> {
     /// Evaluates a whole script from its first line, so that few expressions depend on ones that
     /// are still being evaluated.
-    pub(super) fn new(tree: &'a ScanTree, flow: &'a CallFlow, tables: &'a TableLeaks) -> Self {
+    pub(super) fn new(
+        tree: &'a ScanTree,
+        flow: &'a CallFlow,
+        tables: &'a TableLeaks,
+        context: Option<ModelContext<'a>>,
+    ) -> Self {
         let exprs = vec![EvaluationState::New; tree.exprs.len()];
         let unknown: ValueSet = [ScanValue::Unknown].into();
         let mut evaluator = Self {
             tree,
             flow,
             table_leaks: tables,
+            context,
             exprs,
             bindings: HashMap::new(),
             table_indexes: HashMap::new(),
@@ -156,7 +165,10 @@ impl<'a> Evaluator<'a> {
         let binding = self.tree.binding(id);
         let mut values = Vec::new();
         if binding.is_global {
-            values.push(ScanValue::Builtin(binding.name.clone()));
+            values.push(match self.context {
+                Some(context) if &*binding.name == "script" => ScanValue::ModelNode(context.script),
+                _ => ScanValue::Builtin(binding.name.clone()),
+            });
         }
         for definition in &binding.definitions {
             values.extend(self.definition_values(id, *definition));
@@ -309,12 +321,39 @@ impl<'a> Evaluator<'a> {
                     values.extend(self.return_values(*function, 0).to_vec());
                 }
                 ScanValue::Untrusted(source) => values.push(ScanValue::Untrusted(source)),
-                ScanValue::Member(_, name) => values.extend(self.method_values(owner, name, args)),
+                ScanValue::Member(_, name) => {
+                    values.extend(self.model_method_values(owner, name, args));
+                    values.extend(self.method_values(owner, name, args));
+                }
                 ScanValue::Nil => values.push(ScanValue::Nil),
                 _ => values.push(ScanValue::Unknown),
             }
         }
         values
+    }
+
+    /// The results of a method of an instance of the model, as far as the model determines them.
+    fn model_method_values(
+        &mut self,
+        owner: Option<ExprId>,
+        name: &str,
+        args: &[ExprId],
+    ) -> Vec<ScanValue> {
+        let (Some(context), Some(owner)) = (self.context, owner) else { return Vec::new() };
+        let texts: Vec<_> =
+            args.iter().map(|arg| self.eval(*arg).iter().find_map(to_text)).collect();
+        let owners = self.eval(owner);
+        let of_tags = args.first().filter(|_| name == "GetTags").map(|arg| self.eval(*arg));
+        let nodes = |values: &ValueSet| {
+            let nodes = values.iter().filter_map(|value| match value {
+                ScanValue::ModelNode(at) => Some(*at),
+                _ => None,
+            });
+            nodes.collect::<Vec<_>>()
+        };
+        let tags = of_tags.iter().flat_map(nodes).flat_map(|at| context.tags(at));
+        let own = nodes(&owners).into_iter().flat_map(|at| context.method(at, name, &texts));
+        own.chain(tags).collect()
     }
 
     /// The possible results of a method of an instance.

@@ -24,6 +24,10 @@ const EXTERNAL_SERVICES: [&str; 3] = ["HttpService", "InsertService", "AssetServ
 /// Smaller numbers are amounts rather than item ids.
 const MIN_ITEM_ID: f64 = 1_000.0;
 
+/// The message for a module that may be from anywhere.
+pub(super) const UNSHOWN_MODULE: &str =
+    "requires what is not shown to be a module of the place, which can be code from outside";
+
 /// A finding and the expression that it refers to.
 type LocatedFinding = (ExprId, ScanFinding);
 
@@ -235,9 +239,7 @@ fn check_require(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> 
     if call.is_method {
         return None;
     }
-    let message =
-        "requires what is not shown to be a module of the place, which can be code from outside";
-    (!is_place_module(view, *required, &values)).then(|| message.to_owned())
+    (!is_place_module(view, *required, &values)).then(|| UNSHOWN_MODULE.to_owned())
 }
 
 /// Whether the required value can only be a module of the place, as far as the script shows.
@@ -248,6 +250,7 @@ fn is_place_module(view: &mut TreeView<'_>, required: ExprId, values: &[ScanValu
         | ScanValue::Nil
         | ScanValue::Bool(_)
         | ScanValue::Imported
+        | ScanValue::Module(_)
         | ScanValue::Member(MemberOwner::Imported, _)
         | ScanValue::Table(_)
         | ScanValue::List(_)

@@ -101,7 +101,7 @@ fn find_look_alikes(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
 
 /// Describes the first suspicious character of a line: one that reorders text, or else an invisible
 /// one.
-fn describe_odd_characters(line: &str) -> Option<String> {
+pub(super) fn describe_odd_characters(line: &str) -> Option<String> {
     if line.is_ascii() {
         return None;
     }

@@ -17,6 +17,7 @@ mod imitation;
 mod logical_calls;
 mod lower;
 mod lower_exprs;
+mod model;
 mod network;
 mod standard_library;
 mod statement_hash;
@@ -35,10 +36,12 @@ use super::lexer::{Token, TokenKind, string_content, tokenize};
 use super::nesting::{self, ParsePurpose, StackSize, UnfitReason};
 
 pub use self::imitation::find_imitated_service;
+pub use self::model::{ModelContent, ModelFinding, ModelInstance, ModelValue, scan_model};
 
 use self::call_flow::CallFlow;
 use self::evaluator::Evaluator;
 use self::logical_calls::LogicalCall;
+use self::model::ModelContext;
 use self::statement_hash::StatementHashes;
 use self::table_leaks::TableLeaks;
 use self::tree::{ExprId, FunctionId, ScanTree};
@@ -132,18 +135,19 @@ impl TreeView<'_> {
 /// The parser recurses, so call this on a thread with at least 64 MB of stack, such as those that
 /// draft proposals.
 pub fn scan_script(source: &str) -> Vec<ScanFinding> {
-    added_findings(&[], find_all(source))
+    added_findings(&[], find_all(source, None))
 }
 
 /// Scans a change of a script. Findings in `before` for the same code are left out, even if the
 /// code has moved. A new call of a script's own function that contains a finding is a finding
 /// itself.
 pub fn scan_change(before: &str, after: &str) -> Vec<ScanFinding> {
-    added_findings(&find_all(before), find_all(after))
+    added_findings(&find_all(before, None), find_all(after, None))
 }
 
-/// All findings of a script, including calls of functions that contain findings.
-fn find_all(source: &str) -> Vec<ScanFinding> {
+/// All findings of a script, including calls of functions that contain findings. `context` is the
+/// model that it is in, if it is known.
+fn find_all(source: &str, context: Option<ModelContext<'_>>) -> Vec<ScanFinding> {
     if source.is_empty() {
         return Vec::new();
     }
@@ -153,7 +157,7 @@ fn find_all(source: &str) -> Vec<ScanFinding> {
     hidden_code::find_hidden_code(&tokens, &mut found);
     encoded_text::find_encoded_literals(&tokens, &mut found);
     match parse_tree(&source, &tokens.tokens) {
-        Ok(tree) => scan_tree(&tokens, &tree, &mut found),
+        Ok(tree) => scan_view(&tokens, &tree, context, |view| scan_tree(view, &mut found)),
         Err(why) => {
             found.push(ScanFinding::new(1, why, statement_hash::hash_text(&source)));
             external_access::find_flagged_words(&tokens, &mut found);
@@ -171,22 +175,32 @@ fn find_all(source: &str) -> Vec<ScanFinding> {
     merge_equal_findings(found)
 }
 
-fn scan_tree(tokens: &TokenView<'_>, tree: &ScanTree, found: &mut Vec<ScanFinding>) {
+/// Evaluates a script and visits the result.
+fn scan_view<T>(
+    tokens: &TokenView<'_>,
+    tree: &ScanTree,
+    context: Option<ModelContext<'_>>,
+    visit: impl FnOnce(&mut TreeView<'_>) -> T,
+) -> T {
     let flow = CallFlow::from_tree(tree);
     let parents = tree.parent_ids();
     let tables = TableLeaks::from_tree(tree, &parents);
-    let mut evaluator = Evaluator::new(tree, &flow, &tables);
+    let mut evaluator = Evaluator::new(tree, &flow, &tables, context);
     let calls = logical_calls::collect_calls(tree, &mut evaluator);
     let fingerprints = StatementHashes::new(tree, &tables);
     let flow = &flow;
     let mut view = TreeView { tokens, tree, parents, flow, evaluator, hashes: fingerprints, calls };
+    visit(&mut view)
+}
+
+fn scan_tree(view: &mut TreeView<'_>, found: &mut Vec<ScanFinding>) {
     let mut reached = Vec::new();
-    external_access::find_external_access(&mut view, &mut reached);
-    network::find_requests(&mut view, &mut reached);
-    let callers = find_callers(&mut view, &reached);
+    external_access::find_external_access(view, &mut reached);
+    network::find_requests(view, &mut reached);
+    let callers = find_callers(view, &reached);
     found.extend(reached.into_iter().map(|(_, finding)| finding));
     found.extend(callers);
-    encoded_text::find_assembled_text(&mut view, found);
+    encoded_text::find_assembled_text(view, found);
 }
 
 /// The calls of the functions that contain findings.

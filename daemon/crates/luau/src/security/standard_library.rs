@@ -97,7 +97,7 @@ pub(super) fn eval_global_call(
     match name {
         "select" => return select_values(evaluator, args),
         "pcall" | "xpcall" | "ypcall" | "table.pack" => return vec![ScanValue::Unknown],
-        "require" => return vec![ScanValue::Imported],
+        "require" => return module_values(evaluator, args),
         "Instance.new" | "Instance.fromExisting" => return vec![ScanValue::Instance],
         "setmetatable" | "table.freeze" | "table.clone" | "assert" | "coroutine.wrap"
         | "coroutine.create" | "buffer.fromstring" => {
@@ -157,6 +157,21 @@ fn fold_combinations(evaluator: &mut Evaluator<'_>, name: &str, args: &[ExprId])
     let mut values: Vec<ScanValue> = rows.iter().map(|row| fold_call(name, row)).collect();
     if is_cut {
         values.push(ScanValue::Unknown);
+    }
+    values
+}
+
+/// What `require` returns: of a module of the model what it exports, as far as that is constant.
+fn module_values(evaluator: &mut Evaluator<'_>, args: &[ExprId]) -> Vec<ScanValue> {
+    let mut values = vec![ScanValue::Imported];
+    let (Some(context), Some(module)) = (evaluator.context, args.first()) else { return values };
+    for value in evaluator.eval(*module).iter() {
+        if let ScanValue::ModelNode(at) = value
+            && let Some(exports) = context.exports(*at)
+        {
+            values.push(ScanValue::Module(*at));
+            values.extend(exports.values.iter().cloned());
+        }
     }
     values
 }

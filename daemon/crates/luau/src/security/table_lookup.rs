@@ -6,9 +6,12 @@ use std::rc::Rc;
 
 use super::call_flow::global_name;
 use super::evaluator::{Evaluator, NAVIGATION_METHODS};
+use super::model::ModelContext;
 use super::standard_library;
 use super::tree::{BindingId, ExprId, TreeExpr};
-use super::value::{MAX_VALUES, MemberOwner, ScanValue, ValueSet, is_instance, union_values};
+use super::value::{
+    MAX_VALUES, MemberOwner, ScanValue, ValueSet, is_instance, to_text, union_values,
+};
 
 /// A key for a table lookup.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -172,6 +175,9 @@ impl Evaluator<'_> {
             ScanValue::Text(name) => Some(name.clone()),
             _ => None,
         };
+        if let Some(context) = self.context {
+            values.extend(model_member_values(context, base, key));
+        }
         match (base, name) {
             (ScanValue::Untrusted(source), _) => values.push(ScanValue::Untrusted(source)),
             (ScanValue::Table(table), name) => {
@@ -207,10 +213,20 @@ impl Evaluator<'_> {
             (ScanValue::Service(service), Some(name)) => {
                 values.push(ScanValue::Member(MemberOwner::Service(service.clone()), name));
             }
-            (ScanValue::Imported | ScanValue::Member(MemberOwner::Imported, _), Some(name)) => {
+            (
+                ScanValue::Imported
+                | ScanValue::Module(_)
+                | ScanValue::Member(MemberOwner::Imported, _),
+                Some(name),
+            ) => {
                 values.push(ScanValue::Member(MemberOwner::Imported, name));
             }
-            (ScanValue::Imported | ScanValue::Member(MemberOwner::Imported, _), None) => {
+            (
+                ScanValue::Imported
+                | ScanValue::Module(_)
+                | ScanValue::Member(MemberOwner::Imported, _),
+                None,
+            ) => {
                 values.push(ScanValue::Imported);
             }
             (base, Some(name)) if is_instance(base) => {
@@ -366,5 +382,27 @@ impl Evaluator<'_> {
         let index = Rc::new(index);
         self.table_indexes.insert(table, index.clone());
         index
+    }
+}
+
+/// What the model holds under a member of one of its instances, or what one of its modules exports.
+fn model_member_values(
+    context: ModelContext<'_>,
+    base: &ScanValue,
+    key: &ScanValue,
+) -> Vec<ScanValue> {
+    let name = match (base, key) {
+        (ScanValue::Module(_), key) => to_text(key),
+        (_, ScanValue::Text(name)) => Some(name.clone()),
+        _ => None,
+    };
+    let Some(name) = name else { return Vec::new() };
+    match base {
+        ScanValue::ModelNode(at) => context.member(*at, &name),
+        ScanValue::Module(at) => {
+            let fields = context.exports(*at).and_then(|it| it.fields.get(&name));
+            fields.cloned().unwrap_or_default()
+        }
+        _ => Vec::new(),
     }
 }

@@ -29,6 +29,10 @@ pub(super) enum ScanValue {
     Member(MemberOwner, Rc<str>),
     /// One or more instances of the place.
     Instance,
+    /// An instance of the model that the script is in, by its index.
+    ModelNode(u32),
+    /// What a module of the same model returns, by its index.
+    Module(u32),
     /// A value from another module of the place.
     Imported,
     /// Data from a player, a store or another program.
@@ -55,6 +59,7 @@ const INSTANCE_GLOBALS: [&str; 6] = ["script", "game", "workspace", "plugin", "G
 pub(super) fn is_instance(value: &ScanValue) -> bool {
     match value {
         ScanValue::Instance
+        | ScanValue::ModelNode(_)
         | ScanValue::Service(_)
         | ScanValue::Member(MemberOwner::Instance | MemberOwner::Service(_), _) => true,
         ScanValue::Builtin(name) => INSTANCE_GLOBALS.contains(&&**name),
@@ -68,6 +73,7 @@ pub(super) fn is_instance(value: &ScanValue) -> bool {
         | ScanValue::List(_)
         | ScanValue::Function(_)
         | ScanValue::Member(MemberOwner::Unknown | MemberOwner::Imported, _)
+        | ScanValue::Module(_)
         | ScanValue::Imported
         | ScanValue::Untrusted(_)
         | ScanValue::Incomplete
@@ -125,7 +131,10 @@ fn value_rank(value: &ScanValue) -> u8 {
         ScanValue::Number(_) | ScanValue::UnknownNumber => 1,
         ScanValue::Service(_) | ScanValue::Member(..) | ScanValue::Function(_) => 2,
         ScanValue::Text(_) | ScanValue::Prefix(_) | ScanValue::Table(_) | ScanValue::List(_) => 3,
-        ScanValue::Instance | ScanValue::Imported => 4,
+        ScanValue::ModelNode(_)
+        | ScanValue::Module(_)
+        | ScanValue::Instance
+        | ScanValue::Imported => 4,
         ScanValue::Bool(_) => 5,
         ScanValue::Nil => 6,
         ScanValue::Incomplete => 7,
@@ -140,6 +149,8 @@ pub(super) fn truth_value(value: &ScanValue) -> Option<bool> {
         ScanValue::Unknown
         | ScanValue::Incomplete
         | ScanValue::Instance
+        | ScanValue::ModelNode(_)
+        | ScanValue::Module(_)
         | ScanValue::Imported
         | ScanValue::Untrusted(_)
         | ScanValue::Member(..)
