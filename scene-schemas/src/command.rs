@@ -125,6 +125,20 @@ pub struct AssetContents {
     pub names: Vec<String>,
     /// The scripts among the instances.
     pub scripts: Vec<AssetScript>,
+    /// What the scan of the whole asset found, in the order of the instances. None if only the
+    /// columns above are known, as in an open place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub findings: Option<Vec<AssetFinding>>,
+}
+
+/// What deserves review in an asset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AssetFinding {
+    /// The instance's number in the list of instances, from 1.
+    pub at: u32,
+    /// A sentence about the instance.
+    pub text: String,
 }
 
 /// A script of an asset.
@@ -178,6 +192,16 @@ impl AssetContents {
         self.class.iter().all(has_class)
             && places.is_sorted_by(|a, b| a < b)
             && places.iter().all(|at| (1..=len as u32).contains(at))
+    }
+
+    /// Whether another asset has the same instances and texts, whatever was found in them.
+    pub fn has_same_instances(&self, other: &Self) -> bool {
+        let Self { classes, class, parents, names, scripts, findings: _ } = self;
+        *classes == other.classes
+            && *class == other.class
+            && *parents == other.parents
+            && *names == other.names
+            && *scripts == other.scripts
     }
 
     /// Whether an instance, by its index from 0, links a model to a package.
@@ -484,6 +508,7 @@ mod tests {
             parents: parents.to_vec(),
             names: parents.iter().map(|parent| format!("below {parent}")).collect(),
             scripts: Vec::new(),
+            findings: None,
         }
     }
 

@@ -348,3 +348,57 @@ mod at_a_terminal {
         has_the_first(&bench);
     }
 }
+
+/// A model whose payload is in an attribute and whose number only a run shows.
+fn lamp() -> Vec<u8> {
+    let mut attributes = rbx_types::Attributes::new();
+    attributes.insert("Code".to_owned(), Variant::String("8765432177".to_owned()));
+    let decode = "local text = ''\n\
+                  for c in script.Parent:GetAttribute('Code'):gmatch('.') do text = c .. text end\n\
+                  require(tonumber(text))\n";
+    let note = InstanceBuilder::new("StringValue")
+        .with_name("Note")
+        .with_property("Value", "require(7712345678)()");
+    let glow = InstanceBuilder::new("Script").with_name("Glow").with_property("Source", decode);
+    let model = InstanceBuilder::new("Model")
+        .with_name("Beacon")
+        .with_property("Attributes", attributes)
+        .with_child(note)
+        .with_child(glow);
+    let workspace = InstanceBuilder::new("Workspace").with_child(model);
+    let game = InstanceBuilder::new("DataModel").with_child(workspace);
+    places::encode(&WeakDom::new(game), Format::Rbxm)
+}
+
+#[test]
+fn card_names_what_the_model_holds_and_what_its_scripts_reach() {
+    let bench = Bench::new(Format::Rbxlx);
+    bench.cloud.deliver(TREE, lamp());
+    let (daemon, human, opened) = daemon(&bench);
+    let ledger = bench.home.path().join("vector");
+    let mut agent = Agent::new(&daemon, &ledger, "test");
+    let args = json!({
+        "assetId": TREE, "parentPath": "game.Workspace", "session": opened["session"],
+    });
+    let card = agent.propose("insert_asset", &args);
+    let warnings = |shown: &Json| {
+        let all = shown["proposal"]["warnings"].as_array().unwrap().iter();
+        all.map(|it| it["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let shown = human.shown(card);
+    assert_eq!(shown["needs_twice"], false, "{shown}");
+    let holds = "game.Workspace.Beacon.Note: Its Value is code, which requires the asset 7712345678, \
+                 code from outside the place.";
+    let reaches = "When run, line 3 requires the asset 7712345678, code from outside.";
+    let left_out = format!("game.Workspace.Beacon.Glow (left out): {reaches}");
+    let texts = warnings(&shown);
+    assert!(texts.iter().any(|it| it == holds), "{texts:#?}");
+    assert!(texts.contains(&left_out), "{texts:#?}");
+    // What was found stays on the card of the kept script.
+    let kept = human.decide(card, &json!({ "say": "keep", "scripts": [0] })).ok();
+    let shown = human.shown(kept["proposal"].as_u64().unwrap());
+    assert_eq!(shown["needs_twice"], true, "{shown}");
+    let texts = warnings(&shown);
+    assert!(texts.contains(&format!("game.Workspace.Beacon.Glow: {reaches}")), "{texts:#?}");
+    assert!(texts.iter().any(|it| it == holds), "{texts:#?}");
+}

@@ -372,6 +372,7 @@ fn asset() -> AssetContents {
         parents: vec![0, 1, 1, 0],
         names: texts(&["Tree", "Grow", "Trunk", "Leaf\u{1f343}"]),
         scripts: vec![AssetScript { at: 2, text: "print(1)\n".to_owned() }],
+        findings: None,
     }
 }
 

@@ -21,7 +21,7 @@ use vector_render::{SolidSet, ViewDirection, ViewFrame, draw_solids};
 use vector_runtime::{PlayLimits, RunLimits, SpecLimits, play_scene, run_script, run_specs};
 
 use super::check::{self, CheckedScript, ScriptLinters};
-use super::{cloud, web};
+use super::{asset, cloud, web};
 
 /// The message for a fetch that ended because its task was cancelled.
 pub(super) const CANCELLED_MESSAGE: &str = "It was ended: the task was cancelled.";
@@ -53,7 +53,8 @@ pub fn perform_fetch(work: &FetchWork, cancel: &CancelSwitch) -> Result<FetchRes
         }
         FetchRequest::StoreSearch(search) => cloud::search_store(search, cancel),
         FetchRequest::Asset(asset) => {
-            return cloud::download_asset(*asset, cancel).map(FetchResult::Asset);
+            let file = cloud::download_asset(*asset, cancel)?;
+            return Ok(FetchResult::Asset(asset::scan_download(file, cancel)));
         }
         FetchRequest::Picture { of, solids, view } => fetch_picture(of, solids, *view),
         FetchRequest::Run(request) => {

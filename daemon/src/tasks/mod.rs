@@ -4,6 +4,7 @@
 //! They must not decide or apply anything.
 
 pub mod asset_upload;
+mod asset;
 pub mod attached_file;
 pub mod check;
 pub mod cloud;

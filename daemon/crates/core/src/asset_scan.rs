@@ -2,23 +2,26 @@
 //!
 //! It must not know where the asset is inserted, and runs nothing.
 
-use vector_luau::{ModelContent, ModelFinding, ModelInstance, ModelValue};
+use scene_schemas::command::{AssetContents, AssetFinding};
+use vector_luau::{ModelContent, ModelInstance, ModelValue};
 use vector_place::{AssetModel, ReadableContent};
 
-/// Scans an asset. The findings refer to the instances of its contents by their indices, and are in
-/// their order.
-pub fn scan_asset(model: &AssetModel) -> Vec<ModelFinding> {
+/// An asset as it was downloaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DownloadedAsset {
+    pub file: Vec<u8>,
+    /// What was found in it; None if it was not scanned.
+    pub findings: Option<Vec<AssetFinding>>,
+}
+
+/// Scans an asset. The findings are in the order of its instances.
+///
+/// The parser recurses, so call this on a thread with at least 64 MB of stack.
+pub fn scan_asset(model: &AssetModel) -> Vec<AssetFinding> {
     let contents = model.contents();
-    let instance = |at: usize| ModelInstance {
-        class: contents.class_of(at),
-        name: &contents.names[at],
-        parent: contents.parents[at].checked_sub(1),
-        tags: model.tags(at as u32),
-        ..ModelInstance::default()
-    };
-    let mut instances: Vec<ModelInstance<'_>> = (0..contents.len()).map(instance).collect();
-    for script in &contents.scripts {
-        instances[script.at as usize - 1].source = Some(&script.text);
+    let mut instances = list_instances(contents);
+    for (at, instance) in (0..).zip(&mut instances) {
+        instance.tags = model.tags(at);
     }
     for value in model.readable_values() {
         let content = match value.content {
@@ -29,5 +32,31 @@ pub fn scan_asset(model: &AssetModel) -> Vec<ModelFinding> {
         };
         instances[value.at as usize].values.push(ModelValue { name: value.name, content });
     }
-    vector_luau::scan_model(&instances)
+    scan_instances(&instances)
+}
+
+/// Scans what is known of an asset that Studio loads: classes, names and scripts.
+///
+/// The parser recurses, so call this on a thread with at least 64 MB of stack.
+pub fn scan_contents(contents: &AssetContents) -> Vec<AssetFinding> {
+    scan_instances(&list_instances(contents))
+}
+
+fn scan_instances(instances: &[ModelInstance<'_>]) -> Vec<AssetFinding> {
+    let found = vector_luau::scan_model(instances).into_iter();
+    found.map(|it| AssetFinding { at: it.at + 1, text: it.text }).collect()
+}
+
+fn list_instances(contents: &AssetContents) -> Vec<ModelInstance<'_>> {
+    let instance = |at: usize| ModelInstance {
+        class: contents.class_of(at),
+        name: &contents.names[at],
+        parent: contents.parents[at].checked_sub(1),
+        ..ModelInstance::default()
+    };
+    let mut instances: Vec<ModelInstance<'_>> = (0..contents.len()).map(instance).collect();
+    for script in &contents.scripts {
+        instances[script.at as usize - 1].source = Some(&script.text);
+    }
+    instances
 }

@@ -11,12 +11,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use scene_schemas::Fingerprint;
-use scene_schemas::command::AssetContents;
+use scene_schemas::command::{AssetContents, AssetFinding};
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::ImplicitTarget;
 use scene_schemas::refusal::{Refusal, refuse};
 use vector_place::{AssetModel, EditedNodes, InstanceTable, JournalMark, Node, Scene, SceneState};
 
+use crate::asset_scan::DownloadedAsset;
 use crate::code::{CodeIndex, TextReaders};
 use crate::proposal::{BlobStore, LARGE_CHANGE};
 
@@ -75,6 +76,8 @@ struct KnownAssets {
 struct KnownModel {
     model: AssetModel,
     bytes: Vec<u8>,
+    /// What was found in it when it was downloaded.
+    findings: Option<Vec<AssetFinding>>,
 }
 
 impl KnownAssets {
@@ -97,7 +100,7 @@ impl KnownAssets {
         };
         let model = AssetModel::read(bytes)
             .map_err(|refusal| Refusal(format!("The asset in the ledger {refusal}")))?;
-        let known = KnownModel { model, bytes: bytes.clone() };
+        let known = KnownModel { model, bytes: bytes.clone(), findings: None };
         self.models.borrow_mut().insert(hash.clone(), known);
         Ok(())
     }
@@ -302,13 +305,17 @@ impl PlanningScene {
             }
         };
         match self.assets.models.borrow().get(&hash) {
-            Some(known) => Ok((known.model.contents().clone(), Some(hash))),
+            Some(known) => {
+                let contents = known.model.contents().clone();
+                let findings = known.findings.clone();
+                Ok((AssetContents { findings, ..contents }, Some(hash)))
+            }
             None => refuse!("Asset {asset} is no longer known. Ask for it again."),
         }
     }
 
     /// Adds an asset as it was downloaded for a call, or the reason why it was not.
-    pub fn add_asset(&mut self, call: Seq, asset: u64, file: Result<Vec<u8>, String>) {
+    pub fn add_asset(&mut self, call: Seq, asset: u64, file: Result<DownloadedAsset, String>) {
         let count = self.assets.by_number.keys().filter(|(of, _)| *of == call).count();
         let file = if count < MAX_ASSETS {
             file
@@ -317,18 +324,19 @@ impl PlanningScene {
                 "One call can insert at most {MAX_ASSETS} assets. Split it into several calls."
             ))
         };
-        let read = file.and_then(|bytes| {
+        let read = file.and_then(|DownloadedAsset { file: bytes, findings }| {
             let model =
                 AssetModel::read(&bytes).map_err(|refusal| format!("Asset {asset} {refusal}"))?;
             let hash = Fingerprint::hash_bytes(&bytes);
-            let known = KnownModel { model, bytes };
+            let known = KnownModel { model, bytes, findings };
             self.assets.models.borrow_mut().insert(hash.clone(), known);
             Ok(hash)
         });
         self.assets.by_number.insert((call, asset), read);
     }
 
-    /// Uses an asset of the ledger for a call, which is planned again and gets the same.
+    /// Uses an asset of the ledger for a call, which is planned again and gets the same, with what was
+    /// found in it.
     ///
     /// # Errors
     /// It is not in the ledger any more, or damaged.
@@ -338,8 +346,14 @@ impl PlanningScene {
         asset: u64,
         hash: &Fingerprint,
         blobs: &BlobStore,
+        findings: Option<&Vec<AssetFinding>>,
     ) -> Result<(), Refusal> {
         self.assets.read_model(hash, blobs)?;
+        if let Some(known) = self.assets.models.borrow_mut().get_mut(hash)
+            && known.findings.is_none()
+        {
+            known.findings = findings.cloned();
+        }
         self.assets.by_number.insert((call, asset), Ok(hash.clone()));
         Ok(())
     }
@@ -375,7 +389,7 @@ impl PlanningScene {
         self.assets.read_model(hash, blobs)?;
         let models = self.assets.models.borrow();
         match models.get(hash) {
-            Some(KnownModel { model, .. }) if model.contents() == contents => {
+            Some(KnownModel { model, .. }) if model.contents().has_same_instances(contents) => {
                 self.scene.insert_model(model, left_out, parent, after)
             }
             _ => refuse!("The recorded contents of the asset are damaged."),

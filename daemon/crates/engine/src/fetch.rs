@@ -12,6 +12,7 @@ use scene_schemas::InstancePath;
 use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
+use vector_core::asset_scan::DownloadedAsset;
 use vector_core::planning_scene::StyleFile;
 use vector_core::play::{PlayOutcome, PlayedTwice};
 use vector_core::run::RunOutcome;
@@ -59,8 +60,7 @@ pub enum FetchResult {
     /// The answer of the call.
     Answer(Json),
     Run(Box<FinishedRun>),
-    /// The file of an asset.
-    Asset(Vec<u8>),
+    Asset(DownloadedAsset),
 }
 
 /// A run on a copy of the scene.
@@ -198,7 +198,7 @@ impl Engine {
         if let Some(FetchRequest::Asset(asset)) = request.as_deref() {
             // The call is planned again when the workflow is run next.
             let file = seen.and_then(|result| match result {
-                FetchResult::Asset(bytes) => Ok(bytes),
+                FetchResult::Asset(asset) => Ok(asset),
                 FetchResult::Answer(_) | FetchResult::Run(_) => {
                     Err(format!("Asset {asset} was not downloaded. Ask for it again."))
                 }

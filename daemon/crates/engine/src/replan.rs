@@ -52,9 +52,10 @@ impl Planner {
     /// Lets a call that is planned again insert the assets of its previous plan, and no newer ones.
     pub(crate) fn reuse_assets(&mut self, call: Seq, earlier: &PreviousPlan) {
         for command in &earlier.proposal.commands {
-            if let Command::Insert { asset, blob: Some(blob), .. } = command {
+            if let Command::Insert { asset, blob: Some(blob), contents, .. } = command {
                 // An asset that is lost is downloaded again.
-                let _ = self.scene.reuse_asset(call, *asset, blob, &self.blobs);
+                let findings = contents.findings.as_ref();
+                let _ = self.scene.reuse_asset(call, *asset, blob, &self.blobs, findings);
             }
         }
     }

@@ -655,7 +655,10 @@ impl Engine {
 /// Returns the contents of an asset, or the reason they are unknown.
 fn asset_contents(answer: &PluginAnswer) -> Result<AssetContents, String> {
     match answer {
-        PluginAnswer::Asset { contents: holds } => Ok(holds.clone()),
+        // The plugin finds nothing: a scan that it claims to have made does not count.
+        PluginAnswer::Asset { contents: holds } => {
+            Ok(AssetContents { findings: None, ..holds.clone() })
+        }
         PluginAnswer::Failed { reason } => Err(reason.clone()),
         _ => Err("Studio's answer does not match the request. Request it again.".to_owned()),
     }

@@ -54,7 +54,7 @@ const WAITS: [TimeStep; 5] = [
     TimeStep { count: 60, seconds: 86_400.0 },
 ];
 
-/// The same, afterwards.
+/// How time passes after scripts were told of input.
 const WAITS_AFTER_INPUT: [TimeStep; 2] =
     [TimeStep { count: 10, seconds: FRAME }, TimeStep { count: 20, seconds: 5.0 }];
 
@@ -89,7 +89,7 @@ pub enum AccessKind {
     Asset,
     /// A request to the internet.
     Request,
-    /// `getfenv` or `setfenv`.
+    /// The environment of other code, by `getfenv` or `setfenv`.
     Environment,
     /// A purchase that is offered without any input.
     Prompt,

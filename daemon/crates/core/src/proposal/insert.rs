@@ -10,8 +10,9 @@ use scene_schemas::command::AssetContents;
 use scene_schemas::proposal::{Change, Proposal, Row, ScriptDiff, WarningKind};
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{Fingerprint, InstanceId, InstancePath, Target};
-use vector_luau::ScanFinding;
 use vector_place::{Node, Scene, count_noun, reflection};
+
+use crate::asset_scan::scan_contents;
 
 use super::by_hand::is_of_the_call;
 use super::part::{created_instances, map_targets};
@@ -19,6 +20,8 @@ use super::{CONTEXT, Command, ProposalDraft, draft_again};
 
 /// Maximum rows listed per asset.
 const MAX_ROWS: usize = 200;
+/// Maximum findings listed per asset.
+const MAX_FOUND: usize = 500;
 /// Maximum scripts named in one warning, and maximum bytes of an asset's scripts shown on a card.
 const MAX_NAMED: usize = 8;
 const MAX_SHOWN: usize = 100_000;
@@ -79,7 +82,7 @@ pub fn keep_same_scripts(earlier: &Proposal, now: &mut Proposal) -> bool {
         let Command::Insert { asset, contents, .. } = command else { continue };
         let same = before.iter().position(|it| {
             matches!(it, Command::Insert { asset: of, contents: same, .. }
-                if of == asset && same == contents)
+                if of == asset && same.has_same_instances(contents))
         });
         // Each is the earlier version of one.
         if let Some(same) = same
@@ -263,8 +266,11 @@ impl ProposalDraft<'_> {
             let text = format!("Too long to show here; read them before they run: {named}.");
             self.add_warning(WarningKind::Scripts, text);
         }
-        for ((is_kept, path, text), is_shown) in scripts.into_iter().zip(is_shown) {
-            self.warn_of_script(&path, vector_luau::scan_script(text), is_kept);
+        let mut findings = group_findings(paths.contents);
+        let scripts = scripts.into_iter().zip(is_shown).enumerate();
+        for (nth, ((is_kept, path, text), is_shown)) in scripts {
+            let at = paths.contents.scripts[nth].at;
+            self.warn_of_asset(&path, findings.remove(&at).unwrap_or_default(), is_kept);
             let added = if is_kept { text.lines().count() as u32 } else { 0 };
             let hunks =
                 if is_shown { vector_text_edit::diff_hunks("", text, CONTEXT) } else { Vec::new() };
@@ -272,16 +278,31 @@ impl ProposalDraft<'_> {
             let diff = ScriptDiff { command, path, left_out, added, removed, hunks };
             self.inserted_scripts.push(diff);
         }
+        // What other instances hold needs a second confirmation only if a script may read it.
+        let has_script = paths.contents.scripts.iter().any(|it| paths.kept[it.at as usize - 1]);
+        for (at, found) in findings {
+            let Some(at) = (at as usize).checked_sub(1).filter(|at| *at < paths.kept.len()) else {
+                continue;
+            };
+            let path = paths.path(self.scene, at);
+            let (is_kept, text) = (paths.kept[at], found.join(" "));
+            if is_kept && !has_script {
+                self.add_warning(WarningKind::Scripts, format!("{path}: {text}"));
+            } else {
+                self.warn_of_asset(&path, vec![text], is_kept);
+            }
+        }
     }
 
-    /// Warns of what a script of an asset does. Only what is inserted needs a second confirmation.
-    fn warn_of_script(&mut self, path: &InstancePath, found: Vec<ScanFinding>, is_kept: bool) {
-        if is_kept {
-            self.warn_of(path, found);
-            return;
-        }
-        for sentence in vector_luau::format_findings(found) {
-            self.add_warning(WarningKind::Scripts, format!("{path} (left out): {sentence}"));
+    /// Warns of what an instance of an asset does or holds. Only what is inserted needs a second
+    /// confirmation.
+    fn warn_of_asset(&mut self, path: &InstancePath, found: Vec<String>, is_kept: bool) {
+        for sentence in found {
+            if is_kept {
+                self.add_warning(WarningKind::Security, format!("{path}: {sentence}"));
+            } else {
+                self.add_warning(WarningKind::Scripts, format!("{path} (left out): {sentence}"));
+            }
         }
     }
 
@@ -353,6 +374,23 @@ impl ContentPaths<'_> {
         }
         path
     }
+}
+
+/// The findings of an asset by the numbers of its instances. If the whole asset was not scanned, its
+/// scripts are.
+fn group_findings(contents: &AssetContents) -> BTreeMap<u32, Vec<String>> {
+    let all = contents.findings.clone().unwrap_or_else(|| scan_contents(contents));
+    let more = all.len().saturating_sub(MAX_FOUND);
+    let mut grouped: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for finding in all.into_iter().take(MAX_FOUND) {
+        grouped.entry(finding.at).or_default().push(finding.text);
+    }
+    if more > 0
+        && let Some(mut last) = grouped.last_entry()
+    {
+        last.get_mut().push(format!("{more} more places are like these; read all of it."));
+    }
+    grouped
 }
 
 /// Joins the first paths, and the count of the others.

@@ -361,6 +361,10 @@ fn same_call_gives_the_same_patch_id() {
     assert_eq!(to.path.to_string(), "game.Workspace.Second.Door");
 }
 
+fn unscanned(file: Vec<u8>) -> crate::asset_scan::DownloadedAsset {
+    crate::asset_scan::DownloadedAsset { file, findings: None }
+}
+
 #[test]
 fn asset_for_a_place_file_is_downloaded_and_pinned() {
     let mut scene = place();
@@ -379,7 +383,7 @@ fn asset_for_a_place_file_is_downloaded_and_pinned() {
     let to = model.target(trunk);
     model.set_property(tree, "PrimaryPart", Some(&Value::Ref(Some(to)))).unwrap();
     let bytes = model.encode().unwrap();
-    scene.add_asset(Seq(7), 5, Ok(bytes.clone()));
+    scene.add_asset(Seq(7), 5, Ok(unscanned(bytes.clone())));
     let hash = Fingerprint::hash_bytes(&bytes);
     let mark = scene.journal_mark();
     let before = scene.scene_mut().encode().unwrap();
@@ -402,7 +406,7 @@ fn asset_for_a_place_file_is_downloaded_and_pinned() {
     odd.set_source(module, "return 1\n".to_owned());
     let linked = Value::String("rbxassetid://1".to_owned());
     odd.set_property(module, "LinkedSource", Some(&linked)).unwrap();
-    scene.add_asset(Seq(7), 6, Ok(odd.encode().unwrap()));
+    scene.add_asset(Seq(7), 6, Ok(unscanned(odd.encode().unwrap())));
     let Ok(Plan::Propose(module, _)) = call(&mut scene, "insert_asset", json!({ "assetId": 6 }))
     else {
         panic!("it is not proposed")
@@ -422,7 +426,7 @@ fn asset_for_a_place_file_is_downloaded_and_pinned() {
     let root = odd.root();
     let model = odd.create(root, "Model", "Tree");
     odd.create(model, "Part", "a\u{1}");
-    xml.add_asset(Seq(7), 7, Ok(odd.encode().unwrap()));
+    xml.add_asset(Seq(7), 7, Ok(unscanned(odd.encode().unwrap())));
     let refused = call(&mut xml, "insert_asset", json!({ "assetId": 7 })).unwrap_err();
     assert!(refused.contains("U+0001"), "{refused}");
     assert_eq!(xml.len(), 1);

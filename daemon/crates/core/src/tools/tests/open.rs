@@ -46,6 +46,7 @@ fn asset() -> AssetContents {
             at: 2,
             text: "local f = getfenv()\nrequire(123)\n".to_owned(),
         }],
+        findings: None,
     }
 }
 
@@ -81,6 +82,7 @@ fn kept_script_is_inserted_with_the_scripts_that_it_is_in() {
         parents: vec![0, 1, 2, 2, 1, 0],
         names: texts(&["Main", "Module", "Part", "Other", "Link", "Stone"]),
         scripts: vec![script(1), script(2), script(4)],
+        findings: None,
     };
     scene.scene_mut().set_asset_contents(5, Ok(holds));
     let mark = scene.journal_mark();
@@ -171,6 +173,7 @@ fn script_inside_of_a_package_link_is_not_kept() {
         parents: vec![0, 1, 2],
         names: texts(&["Tree", "Link", "Grow"]),
         scripts: vec![AssetScript { at: 3, text: "print(1)\n".to_owned() }],
+        findings: None,
     };
     scene.scene_mut().set_asset_contents(5, Ok(holds));
     let mark = scene.journal_mark();
@@ -188,7 +191,7 @@ fn asset_that_nobody_can_review_is_refused() {
         class: vec![0; count as usize],
         parents: (0..count).collect(),
         names: vec!["It".to_owned(); count as usize],
-        scripts: Vec::new(),
+        ..AssetContents::default()
     };
     scene.scene_mut().set_asset_contents(5, Ok(deep(201)));
     let refused = insert(&mut scene, json!({ "assetId": 5 })).unwrap_err();
@@ -200,6 +203,7 @@ fn asset_that_nobody_can_review_is_refused() {
         parents: vec![0; 1_001],
         names: vec!["It".to_owned(); 1_001],
         scripts: (1..=1_001).map(script).collect(),
+        findings: None,
     };
     scene.scene_mut().set_asset_contents(6, Ok(many));
     let refused = insert(&mut scene, json!({ "assetId": 6 })).unwrap_err();
