@@ -16,7 +16,7 @@ const STACK: usize = 64 << 20;
 
 /// What the scripts of an asset may use: somebody waits for the card.
 const LIMITS: WatchLimits =
-    WatchLimits { real: Duration::from_secs(3), memory: 128 << 20, steps: 1_000_000 };
+    WatchLimits { real: Duration::from_secs(3), memory: 128 << 20, steps: 10_000_000 };
 
 /// Scans a downloaded asset. One that is not a model is refused when it is planned.
 pub(super) fn scan_download(file: Vec<u8>, cancel: &CancelSwitch) -> DownloadedAsset {

@@ -34,7 +34,7 @@ pub struct WatchLimits {
 
 impl Default for WatchLimits {
     fn default() -> Self {
-        Self { real: Duration::from_secs(3), memory: 128 << 20, steps: 1_000_000 }
+        Self { real: Duration::from_secs(3), memory: 128 << 20, steps: 10_000_000 }
     }
 }
 
@@ -46,12 +46,13 @@ const MAX_ALONE: usize = 8;
 const STARTS: [f64; 2] = [0.0, 3.0 * 365.0 * 86_400.0];
 
 /// How time passes before scripts are told of input: how often, and by how much, in seconds.
-const WAITS: [TimeStep; 5] = [
+const WAITS: [TimeStep; 6] = [
     TimeStep { count: 30, seconds: FRAME },
     TimeStep { count: 40, seconds: 1.0 },
     TimeStep { count: 40, seconds: 60.0 },
     TimeStep { count: 60, seconds: 3_600.0 },
     TimeStep { count: 60, seconds: 86_400.0 },
+    TimeStep { count: 24, seconds: 30.0 * 86_400.0 },
 ];
 
 /// How time passes after scripts were told of input.
@@ -95,6 +96,12 @@ pub enum AccessKind {
     Prompt,
     /// A teleport without any input.
     Teleport,
+    /// A copy of the script itself that is put elsewhere.
+    Copy,
+    /// The limits ended the script, so the rest of it was not seen.
+    Unfinished,
+    /// The time for all scripts was over.
+    TimeOver,
 }
 
 impl AccessKind {
@@ -107,6 +114,8 @@ impl AccessKind {
             "getfenv" | "setfenv" => Self::Environment,
             "prompt" => Self::Prompt,
             "teleport" => Self::Teleport,
+            "copy" => Self::Copy,
+            "busy" => Self::Unfinished,
             _ => return None,
         })
     }
@@ -114,6 +123,11 @@ impl AccessKind {
 
 impl fmt::Display for ModelAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.kind == AccessKind::TimeOver {
+            return f.write_str(
+                "The time to run the scripts of the asset was over, so what they reach is not fully known.",
+            );
+        }
         match self.line {
             Some(line) if self.is_in_text => {
                 write!(f, "When run, line {line} of a text that it runs ")?;
@@ -133,6 +147,10 @@ impl fmt::Display for ModelAccess {
             }
             AccessKind::Teleport => {
                 write!(f, "sends players to a place that nobody asked for: {value}.")
+            }
+            AccessKind::Copy => write!(f, "puts a copy of itself into {value}."),
+            AccessKind::Unfinished | AccessKind::TimeOver => {
+                f.write_str("does more than the sandbox allows, so what it does then is not known.")
             }
         }
     }
@@ -164,8 +182,20 @@ pub fn watch_model(
         let outcome = run(&all, start)?;
         found.extend(outcome.accesses);
         if !outcome.is_whole {
-            for script in all.iter().take(MAX_ALONE).filter(|_| all.len() > 1) {
-                found.extend(run(&[*script], start)?.accesses);
+            let first = watched.unfinished(all[0], AccessKind::TimeOver);
+            for script in all.iter().take(MAX_ALONE) {
+                let alone = if all.len() > 1 { Some(run(&[*script], start)?) } else { None };
+                let is_whole = alone.as_ref().is_some_and(|it| it.is_whole);
+                found.extend(alone.into_iter().flat_map(|it| it.accesses));
+                if Instant::now() > end {
+                    break;
+                }
+                let unfinished = watched.unfinished(*script, AccessKind::Unfinished);
+                found.extend(unfinished.filter(|_| !is_whole));
+            }
+            if Instant::now() > end {
+                found.extend(first);
+                break;
             }
         }
     }
@@ -214,6 +244,17 @@ impl WatchedModel {
         Ok(Self { scene, nodes, scripts, indices })
     }
 
+    /// Says of a script that its run did not come to an end.
+    fn unfinished(&self, script: Node, kind: AccessKind) -> Option<ModelAccess> {
+        Some(ModelAccess {
+            at: *self.indices.get(&script)?,
+            line: None,
+            kind,
+            value: String::new(),
+            is_in_text: false,
+        })
+    }
+
     /// Runs some of the scripts together.
     fn run(
         &self,
@@ -242,7 +283,10 @@ impl WatchedModel {
             Err(error) if is_out_of_memory(&error) || meter.is_stopped() => false,
             Err(error) => return Err(error.to_string()),
         };
-        let accesses = self.read_accesses(&engine, &handles).map_err(|error| error.to_string())?;
+        let mut accesses =
+            self.read_accesses(&engine, &handles).map_err(|error| error.to_string())?;
+        // At the end of the time all scripts are stopped.
+        accesses.retain(|it| is_whole || it.kind != AccessKind::Unfinished);
         Ok(WatchOutcome { accesses, is_whole })
     }
 
@@ -297,6 +341,9 @@ impl WatchedModel {
                 }
             }
         }
+        // The server is closed, which scripts can wait for.
+        call::<()>(engine, "finish", ())?;
+        step(FRAME)?;
         Ok(())
     }
 

@@ -135,3 +135,19 @@ fn large_models_are_scanned_in_proportion() {
     let (small, large) = (scan(2_000), scan(20_000));
     assert!(large.as_millis() < 20 * small.as_millis() + 500, "{small:?}, {large:?}");
 }
+
+#[test]
+fn long_scripts_are_scanned_in_proportion() {
+    let line = "local part = script.Parent:FindFirstChild(\"Part\") print(part.Name .. \"x\", part.Value)\n";
+    let scan = |bytes: usize| {
+        let source = format!("do {}end\n", line.repeat(100)).repeat(bytes / line.len() / 100);
+        let all =
+            [node("Model", "A", None), node("Part", "Part", Some(0)), script("S", 0, &source)];
+        let began = std::time::Instant::now();
+        assert_eq!(scan_model(&all), []);
+        began.elapsed()
+    };
+    let (small, large) = (scan(40_000), scan(400_000));
+    eprintln!("40 KB in {small:?}, 400 KB in {large:?}");
+    assert!(large.as_millis() < 30 * small.as_millis() + 500, "{small:?}, {large:?}");
+}
