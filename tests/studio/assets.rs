@@ -153,7 +153,7 @@ fn hidden_characters_in_an_asset_are_shown_escaped() {
     desk.propose("insert asset 123 into game.Workspace");
     until_told(studio, "Line 1 has the character U+202E");
     click(studio, "Keep");
-    until_told(studio, "looks like ReplicatedStorage");
+    until_told(studio, "The name");
     for shown in [
         "T\\u{202e}ree\\u{200b}",
         "\\u{2066}<font size='90'>",
