@@ -3,8 +3,8 @@
 //!
 //! They must not decide or apply anything.
 
-pub mod asset_upload;
 mod asset;
+pub mod asset_upload;
 pub mod attached_file;
 pub mod check;
 pub mod cloud;
