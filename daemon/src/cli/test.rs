@@ -112,12 +112,16 @@ fn json_lines(results: &[SpecResult]) -> String {
         text.push('\n');
     };
     for spec in results {
-        for SpecCase { name, outcome, failure, output } in &spec.cases {
+        for SpecCase { name, outcome, failure, output, duration } in &spec.cases {
             let failure = failure.as_ref().map(ToString::to_string);
-            line(json!({
+            let mut case = json!({
                 "spec": spec.path, "case": name, "outcome": outcome, "failure": failure,
                 "output": output,
-            }));
+            });
+            if let Some(duration) = duration {
+                case["seconds"] = duration.as_secs_f64().into();
+            }
+            line(case);
         }
         if let Some(failure) = &spec.failure {
             line(json!({ "spec": spec.path, "outcome": "failed", "failure": failure.to_string() }));

@@ -4,6 +4,8 @@
 
 mod report;
 
+use std::time::Duration;
+
 use serde::Serialize;
 use vector_place::{Node, Scene};
 
@@ -115,6 +117,18 @@ pub struct SpecCase {
     pub failure: Option<CaseFailure>,
     /// The output, unless it passed.
     pub output: Vec<String>,
+    /// How long it ran in Roblox's engine. None in the runtime, whose clock jumps.
+    pub duration: Option<Duration>,
+}
+
+impl SpecCase {
+    pub fn without_output(
+        name: String,
+        outcome: CaseOutcome,
+        failure: Option<CaseFailure>,
+    ) -> Self {
+        Self { name, outcome, failure, output: Vec::new(), duration: None }
+    }
 }
 
 /// The result of a spec.

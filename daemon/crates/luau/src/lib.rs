@@ -34,6 +34,6 @@ pub use nesting::StackSize;
 pub use outline::{DefinitionKind, OutlineDefinition, OutlineError, outline_script};
 pub use security::{
     ModelContent, ModelFinding, ModelInstance, ModelValue, ScanFinding, find_imitated_service,
-    format_findings, scan_change, scan_model, scan_script,
+    find_side_effects, format_findings, scan_change, scan_model, scan_script,
 };
 pub use settings::{LintSettings, library_names};

@@ -28,5 +28,5 @@ pub use meter::{Meter, Resumption};
 pub use play::{PlayLimits, has_members, play_scene};
 pub use reflection::services;
 pub use scene::{RunLimits, run_script};
-pub use specs::{SpecLimits, SpecsRun, run_specs};
+pub use specs::{CloudResults, CloudScript, CloudSpecs, SpecLimits, SpecsRun, run_specs};
 pub use watch::{AccessKind, ModelAccess, WatchLimits, watch_model};

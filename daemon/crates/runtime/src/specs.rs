@@ -3,6 +3,7 @@
 //! Specs run on a thread with a large stack, one after the other, with limits on time and memory, and
 //! each always ends in a result.
 
+mod cloud_script;
 mod vm;
 
 use std::ops::Range;
@@ -15,6 +16,8 @@ use std::time::{Duration, Instant};
 
 use vector_core::specs::{CaseFailure, SpecCase, SpecFinder, SpecResult};
 use vector_place::{MissingFacts, Node, Scene};
+
+pub use self::cloud_script::{CloudResults, CloudScript, CloudSpecs};
 
 /// Stack size of the thread: the VM recurses for nested calls.
 const STACK: usize = 64 << 20;

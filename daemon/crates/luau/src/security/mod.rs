@@ -19,6 +19,7 @@ mod lower;
 mod lower_exprs;
 mod model;
 mod network;
+mod side_effects;
 mod standard_library;
 mod statement_hash;
 mod table_leaks;
@@ -138,6 +139,33 @@ pub fn scan_script(source: &str) -> Vec<ScanFinding> {
     added_findings(&[], find_all(source, None))
 }
 
+/// Finds what a script does beyond the place while it runs on one of Roblox's servers, in order of lines.
+/// Code of a script that cannot be read is a finding too.
+///
+/// The parser recurses, so call this on a thread with at least 64 MB of stack.
+pub fn find_side_effects(source: &str) -> Vec<ScanFinding> {
+    if source.is_empty() {
+        return Vec::new();
+    }
+    let source = normalize_line_ends(source);
+    let tokens = TokenView::new(&source);
+    let mut found = Vec::new();
+    match parse_tree(&source, &tokens.tokens) {
+        Ok(tree) => scan_view(&tokens, &tree, None, |view| {
+            side_effects::find_effects(view, &mut found);
+        }),
+        // What does not compile does not run.
+        Err(NOT_COMPILED) => {}
+        Err(why) => {
+            found.push(ScanFinding::new(1, why, statement_hash::hash_text(&source)));
+            side_effects::find_effect_words(&tokens, &mut found);
+        }
+    }
+    found.sort();
+    found.dedup_by(|one, other| one.line == other.line && one.message == other.message);
+    found
+}
+
 /// Scans a change of a script. Findings in `before` for the same code are left out, even if the
 /// code has moved. A new call of a script's own function that contains a finding is a finding
 /// itself.
@@ -174,6 +202,9 @@ fn find_all(source: &str, context: Option<ModelContext<'_>>) -> Vec<ScanFinding>
     found.sort();
     merge_equal_findings(found)
 }
+
+/// The reason a script that does not compile has no tree.
+const NOT_COMPILED: &str = "does not compile, so only its words were looked through";
 
 /// Evaluates a script and visits the result.
 fn scan_view<T>(
@@ -251,7 +282,7 @@ fn normalize_line_ends(source: &str) -> Cow<'_, str> {
 /// Parses a script, or returns the reason it has no tree.
 fn parse_tree(source: &str, tokens: &[Token]) -> Result<ScanTree, &'static str> {
     if !super::compile_errors(source).is_empty() {
-        return Err("does not compile, so only its words were looked through");
+        return Err(NOT_COMPILED);
     }
     let too_deep = "is nested too deeply to be looked through: read all of it";
     let unknown = "has syntax that could not be looked through: read all of it";

@@ -1,5 +1,6 @@
 //! Tests of the scan: one case for each kind of finding, and a similar harmless one.
 
+mod effects;
 mod following;
 
 use random_draws::RandomDraws;

@@ -514,12 +514,7 @@ fn case_count_is_limited_per_spec_and_in_total() {
 
 #[test]
 fn spec_without_a_done_report_has_failed() {
-    let case = SpecCase {
-        name: "a".to_owned(),
-        outcome: CaseOutcome::Passed,
-        failure: None,
-        output: Vec::new(),
-    };
+    let case = SpecCase::without_output("a".to_owned(), CaseOutcome::Passed, None);
     let (tell, told) = mpsc::channel();
     tell.send(SpecProgress::Started(0..1)).unwrap();
     tell.send(SpecProgress::Case(0, case.clone())).unwrap();

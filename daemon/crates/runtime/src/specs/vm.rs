@@ -21,6 +21,7 @@ use crate::space::Space;
 const SPECS: &[EngineFile] = &[
     ("expect", include_str!("../luau/specs/expect.luau")),
     ("plan", include_str!("../luau/specs/plan.luau")),
+    ("cases", include_str!("../luau/specs/cases.luau")),
     ("jest", include_str!("../luau/specs/jest.luau")),
 ];
 
@@ -164,7 +165,7 @@ pub(super) fn run_jest(
             } else {
                 let name = "jest.config leaves it out".to_owned();
                 let outcome = CaseOutcome::Skipped;
-                let case = SpecCase { name, outcome, failure: None, output: Vec::new() };
+                let case = SpecCase::without_output(name, outcome, None);
                 send_progress(sender, SpecProgress::Case(index, case));
                 None
             };
@@ -253,7 +254,7 @@ impl SpecVm<'_, '_> {
             let (title, is_skipped): (LuaString, bool) = self.call_driver("caseTitle", number)?;
             let name = clip_text(&title, MAX_LINE);
             let case = if is_skipped {
-                SpecCase { name, outcome: CaseOutcome::Skipped, failure: None, output: Vec::new() }
+                SpecCase::without_output(name, CaseOutcome::Skipped, None)
             } else {
                 SpecCase { name, ..self.drive("startCase", number, &mut budget)? }
             };
@@ -331,7 +332,7 @@ impl SpecVm<'_, '_> {
             Some(_) => budget.take_output(&output).map_err(|error| vm_failure(&error))?,
             None => Vec::new(),
         };
-        Ok(SpecCase { name: String::new(), outcome, failure, output })
+        Ok(SpecCase { output, ..SpecCase::without_output(String::new(), outcome, failure) })
     }
 
     /// Reports the cases of a spec that Jest ran. Returns why the spec did not run to its end.
@@ -371,7 +372,7 @@ impl SpecVm<'_, '_> {
             // Jest keeps the output of a file and not that of a case.
             let output = if failure.is_some() { std::mem::take(&mut output) } else { Vec::new() };
             let name = clip_text(&row.get("name").map_err(read)?, MAX_LINE);
-            let case = SpecCase { name, outcome, failure, output };
+            let case = SpecCase { output, ..SpecCase::without_output(name, outcome, failure) };
             if !send_progress(sender, SpecProgress::Case(index, case)) {
                 break;
             }
