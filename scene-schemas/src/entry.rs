@@ -16,7 +16,7 @@ use crate::playtest::{Permission, PermissionAnswer};
 use crate::proposal::{Ack, Conflict, Mode, Proposal};
 use crate::rule::TaskRule;
 pub use crate::upload::{
-    AssetAccount, AssetFile, AssetFileKind, AssetReview, PlaceUpload, VersionKind,
+    AssetAccount, AssetFile, AssetFileKind, AssetReview, CloudRun, PlaceUpload, VersionKind,
 };
 
 /// A position in the ledger, from 1. It identifies the workflow, call or proposal whose entry it
@@ -372,6 +372,26 @@ pub enum Entry {
         reason: String,
         /// Whether Roblox may have the version all the same.
         is_unclear: bool,
+    },
+    /// Specs run in a version of a place, in Roblox's engine. This entry follows the start of the task,
+    /// so that an interrupted run is found again. Its position identifies the run.
+    CloudRunStarted {
+        /// What runs, and where.
+        run: Box<CloudRun>,
+    },
+    /// The task of a run ended, or its results cannot be read.
+    CloudRunFinished {
+        /// The position of its `cloud_run_started` entry.
+        run: Seq,
+        /// The number of cases that passed.
+        passed: u64,
+        /// The number of cases that failed, and of specs that did not run to their end.
+        failed: u64,
+        /// The number of cases that were skipped.
+        skipped: u64,
+        /// The reason there are no results, and what to do next. None if there are.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<String>,
     },
     /// The workflow finished.
     Finished {

@@ -135,6 +135,36 @@ pub enum AssetReview {
     Unknown,
 }
 
+/// A run of specs in a version of a place on Roblox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CloudRun {
+    /// The id of the universe that the place belongs to.
+    pub universe: u64,
+    /// The id of the place on Roblox.
+    pub place: u64,
+    /// The version of the place that the task runs in.
+    pub version: u64,
+    /// The hash of the version's place file.
+    pub contents: Fingerprint,
+    /// The hash of the script that runs the specs. It names them and their time limit.
+    pub script: Fingerprint,
+    /// The number of specs.
+    pub specs: u64,
+    /// The path of the task, as the service names it.
+    pub task: String,
+    /// Who approved the run.
+    pub by: Approver,
+}
+
+impl CloudRun {
+    /// Describes the run in a few words.
+    pub fn describe(&self) -> String {
+        let Self { universe, place, version, .. } = self;
+        format!("Run specs in version {version} of place {place} of universe {universe}")
+    }
+}
+
 /// What Roblox does with a version of a place.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,

@@ -101,6 +101,8 @@ impl OutcomeFacts {
             | Entry::AssetUploadAccepted { .. }
             | Entry::AssetUploaded { .. }
             | Entry::UploadFailed { .. }
+            | Entry::CloudRunStarted { .. }
+            | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }
             | Entry::Planned { .. } => {}

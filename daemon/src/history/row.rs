@@ -191,6 +191,8 @@ fn kind_name(entry: &Entry) -> &'static str {
         Entry::AssetUploadAccepted { .. } => "asset_upload_accepted",
         Entry::AssetUploaded { .. } => "asset_uploaded",
         Entry::UploadFailed { .. } => "upload_failed",
+        Entry::CloudRunStarted { .. } => "cloud_run_started",
+        Entry::CloudRunFinished { .. } => "cloud_run_finished",
         Entry::Commented { .. } => "commented",
         Entry::CommentsAnswered { .. } => "comments_answered",
         Entry::Answered { .. } => "answered",
@@ -269,6 +271,8 @@ fn row_subject(record: &Record) -> RowSubject {
         | Entry::AssetUploadAccepted { .. }
         | Entry::AssetUploaded { .. }
         | Entry::UploadFailed { .. }
+        | Entry::CloudRunStarted { .. }
+        | Entry::CloudRunFinished { .. }
         | Entry::Finished { .. } => RowSubject::Nothing,
     }
 }
@@ -307,6 +311,11 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
         Entry::AssetUploading { file } => file.describe().into(),
         Entry::AssetUploadAccepted { operation, .. } => operation.as_str().into(),
         Entry::AssetUploaded { asset, .. } => format!("rbxassetid://{asset}").into(),
+        Entry::CloudRunStarted { run } => run.describe().into(),
+        Entry::CloudRunFinished { failure: Some(failure), .. } => failure.as_str().into(),
+        Entry::CloudRunFinished { passed, failed, failure: None, .. } => {
+            format!("{passed} passed, {failed} failed").into()
+        }
         Entry::Proposed { proposal, .. } => proposal.title.as_str().into(),
         Entry::Called { tool, args, .. } => {
             format!("{tool} {}", brief_json(args)).trim_end().to_owned().into()

@@ -97,6 +97,7 @@ pub fn erase_entry(entry: Entry) -> Entry {
         Entry::UploadFailed { upload, is_unclear, .. } => {
             Entry::UploadFailed { upload, reason: erased_text(), is_unclear }
         }
+        finished @ Entry::CloudRunFinished { .. } => erase_run_end(finished),
         Entry::Undone { proposal, .. } => Entry::Undone { proposal, remaining: None },
         Entry::Redone { proposal, .. } => Entry::Redone { proposal, remaining: None },
         Entry::Finished { outcome, .. } => Entry::Finished { outcome, summary: None },
@@ -120,8 +121,18 @@ pub fn erase_entry(entry: Entry) -> Entry {
         | Entry::Uploaded { .. }
         | Entry::AssetUploadAccepted { .. }
         | Entry::AssetUploaded { .. }
+        | Entry::CloudRunStarted { .. }
         | Entry::Erased {}) => same,
     }
+}
+
+/// Erases why a run has no results, which may repeat the error of a script.
+fn erase_run_end(entry: Entry) -> Entry {
+    let Entry::CloudRunFinished { run, passed, failed, skipped, failure } = entry else {
+        return entry;
+    };
+    let failure = failure.map(|_| erased_text());
+    Entry::CloudRunFinished { run, passed, failed, skipped, failure }
 }
 
 fn erase_steps(steps: Vec<Step>) -> Vec<Step> {

@@ -76,6 +76,8 @@ impl WorkflowReading {
             | Entry::AssetUploadAccepted { .. }
             | Entry::AssetUploaded { .. }
             | Entry::UploadFailed { .. }
+            | Entry::CloudRunStarted { .. }
+            | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }
             | Entry::Answered { .. }

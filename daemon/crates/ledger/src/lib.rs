@@ -305,6 +305,12 @@ impl Ledger {
         self.query_records(of, [])
     }
 
+    /// The records of runs of specs in Roblox's engine, in order: how each began, and how it ended.
+    pub fn cloud_runs(&self) -> Result<Vec<Record>, LedgerError> {
+        let kinds = "WHERE e.kind IN ('cloud_run_started', 'cloud_run_finished') ORDER BY e.seq";
+        self.query_records(kinds, [])
+    }
+
     /// Leases a workflow to this process until the lease is dropped or the process ends, even by a
     /// crash. Returns None if the lease is already held.
     pub fn try_lease(&self, workflow: Seq) -> Result<Option<WorkflowLease>, LedgerError> {

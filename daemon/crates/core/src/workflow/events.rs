@@ -180,6 +180,8 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
         | Entry::AssetUploadAccepted { .. }
         | Entry::AssetUploaded { .. }
         | Entry::UploadFailed { .. }
+        | Entry::CloudRunStarted { .. }
+        | Entry::CloudRunFinished { .. }
         | Entry::Finished { .. } => Vec::new(),
     }
 }

@@ -497,6 +497,8 @@ impl Workflow {
             | Entry::AssetUploadAccepted { .. }
             | Entry::AssetUploaded { .. }
             | Entry::UploadFailed { .. }
+            | Entry::CloudRunStarted { .. }
+            | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }
             | Entry::Answered { .. }

@@ -190,6 +190,8 @@ impl ModelConversation {
             | Entry::AssetUploadAccepted { .. }
             | Entry::AssetUploaded { .. }
             | Entry::UploadFailed { .. }
+            | Entry::CloudRunStarted { .. }
+            | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }
             | Entry::Answered { .. }
