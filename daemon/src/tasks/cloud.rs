@@ -38,9 +38,10 @@ pub(super) fn find_key(
     let keys = KeyStore::new(&env, &SystemKeychain);
     let found = keys.find_key(purpose.name(), purpose.variable());
     found.map(|(key, _)| key).map_err(|why| {
+        let word = if purpose.scopes().len() == 1 { "scope" } else { "scopes" };
         format!(
             "{needed} only with an API key of yours ({why}). Create one at \
-             https://create.roblox.com/dashboard/credentials with the scope {}, or {otherwise}. A \
+             https://create.roblox.com/dashboard/credentials with the {word} {}, or {otherwise}. A \
              running daemon reads the keychain, and the variables of the terminal that started it.",
             purpose.scopes().join(", ")
         )
@@ -54,6 +55,15 @@ pub(super) fn find_key(
 pub fn find_publish_key() -> Result<SecretKey, String> {
     let needed = "Roblox takes versions of a place";
     find_key(KeyPurpose::Publish, needed, "publish the place in Studio")
+}
+
+/// Finds the key for runs in Roblox's engine.
+///
+/// # Errors
+/// A sentence about what is missing and what to do.
+pub fn find_verify_key() -> Result<SecretKey, String> {
+    let needed = "Roblox runs specs";
+    find_key(KeyPurpose::Verify, needed, "run the specs headlessly with `vector test`")
 }
 
 /// Uploads a version of a place. Returns its number.

@@ -23,14 +23,39 @@ use vector_files::place_file::PlaceFile;
 use vector_ledger::{AppendBatch, Ledger, LedgerError};
 use vector_place::{FileFormat, Scene};
 use vector_providers::http::CancelSwitch;
+use vector_providers::keys::SecretKey;
 use vector_rojo_project::RojoProject;
 
 pub use self::changes::VersionChanges;
+pub(super) use self::past::source_file;
 pub use self::past::{PastUpload, UploadHistory, UploadOutcome};
-use super::cloud::{find_publish_key, may_have_arrived, upload_version};
+use super::cloud::{find_publish_key, find_verify_key, may_have_arrived, upload_version};
 
-/// The driver of the workflows of uploads.
-pub const DRIVER: &str = "deploy";
+/// What a version is uploaded for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UploadPurpose {
+    /// For players, or to be looked at in Studio.
+    Deploy,
+    /// To run specs in it, in a scratch place.
+    Verify,
+}
+
+impl UploadPurpose {
+    /// Returns the driver of the workflows of its uploads.
+    pub fn driver(self) -> &'static str {
+        match self {
+            Self::Deploy => "deploy",
+            Self::Verify => "verify",
+        }
+    }
+
+    fn find_key(self) -> Result<SecretKey, String> {
+        match self {
+            Self::Deploy => find_publish_key(),
+            Self::Verify => find_verify_key(),
+        }
+    }
+}
 
 /// A place on Roblox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,7 +80,7 @@ pub enum DeployError {
     Refused(String),
 }
 
-fn refuse_deploy(why: impl Into<String>) -> DeployError {
+pub(super) fn refuse_deploy(why: impl Into<String>) -> DeployError {
     DeployError::Refused(why.into())
 }
 
@@ -133,7 +158,7 @@ impl DeploySource {
     }
 }
 
-fn open_scene(bytes: &[u8]) -> Result<Scene, DeployError> {
+pub(super) fn open_scene(bytes: &[u8]) -> Result<Scene, DeployError> {
     Scene::open(Arc::from(bytes))
         .map_err(|error| refuse_deploy(format!("The place cannot be read: {error}.")))
 }
@@ -200,8 +225,32 @@ pub fn deploy_version(
     by: Approver,
     cancel: &CancelSwitch,
 ) -> Result<u64, DeployError> {
+    let wanted = VersionRequest { target, kind, by, purpose: UploadPurpose::Deploy };
+    send_version(ledger, source, wanted, cancel)
+}
+
+/// A version that is to be uploaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct VersionRequest {
+    pub(super) target: DeployTarget,
+    pub(super) kind: VersionKind,
+    pub(super) by: Approver,
+    pub(super) purpose: UploadPurpose,
+}
+
+/// Uploads a version for any purpose. Returns its number.
+///
+/// # Errors
+/// As [`deploy_version`].
+pub(super) fn send_version(
+    ledger: &Ledger,
+    source: &DeploySource,
+    request: VersionRequest,
+    cancel: &CancelSwitch,
+) -> Result<u64, DeployError> {
+    let VersionRequest { target, kind, by, purpose } = request;
     // What cannot be sent at all is not recorded.
-    let key = find_publish_key().map_err(refuse_deploy)?;
+    let key = purpose.find_key().map_err(refuse_deploy)?;
     let wanted = PlaceVersionUpload {
         universe: target.universe,
         place: target.place,
@@ -225,7 +274,7 @@ pub fn deploy_version(
         by,
         earlier: source.earlier,
     };
-    let (seq, workflow, _lease) = begin_upload(ledger, source, upload)?;
+    let (seq, workflow, _lease) = begin_upload(ledger, source, upload, purpose)?;
     let sent = upload_version(&request, &wanted, &key, cancel);
     let (outcome, entries) = match sent {
         Ok(version) => {
@@ -262,6 +311,7 @@ fn begin_upload(
     ledger: &Ledger,
     source: &DeploySource,
     upload: PlaceUpload,
+    purpose: UploadPurpose,
 ) -> Result<(Seq, Seq, vector_ledger::WorkflowLease), DeployError> {
     let target = DeployTarget { universe: upload.universe, place: upload.place };
     // Another process looks and begins only when this one has begun.
@@ -286,7 +336,7 @@ fn begin_upload(
     let started = Entry::Started {
         place: source.place.clone(),
         goal: upload.describe(),
-        driver: DRIVER.to_owned(),
+        driver: purpose.driver().to_owned(),
         mode: Mode::Confirm,
         attached: Vec::new(),
         interaction: InteractionMode::default(),

@@ -7,7 +7,7 @@ use scene_schemas::entry::{Entry, Finish, Place, PlaceUpload, Record, Seq, Versi
 use vector_files::disk::canonical_path;
 use vector_ledger::{AppendBatch, Ledger, LedgerError};
 
-use super::DeployTarget;
+use super::{DeployTarget, UploadPurpose};
 
 /// What became of an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +30,7 @@ pub struct PastUpload {
     /// When it was begun, in milliseconds since 1970-01-01 UTC.
     pub at: u64,
     pub workflow: Seq,
+    pub purpose: UploadPurpose,
     pub upload: PlaceUpload,
     pub outcome: UploadOutcome,
 }
@@ -59,17 +60,21 @@ impl UploadHistory {
     pub fn read(ledger: &Ledger) -> Result<Self, LedgerError> {
         let mut history = Self::default();
         for record in ledger.uploads()? {
-            history.add(record);
+            let purpose = match &record.entry {
+                Entry::Uploading { .. } => read_purpose(ledger, record.workflow)?,
+                _ => UploadPurpose::Deploy,
+            };
+            history.add(record, purpose);
         }
         Ok(history)
     }
 
-    fn add(&mut self, record: Record) {
+    fn add(&mut self, record: Record, purpose: UploadPurpose) {
         let Record { seq, at, workflow, entry } = record;
         let (upload, outcome) = match entry {
             Entry::Uploading { upload } => {
                 let (upload, outcome) = (*upload, UploadOutcome::Open);
-                self.uploads.push(PastUpload { seq, at, workflow, upload, outcome });
+                self.uploads.push(PastUpload { seq, at, workflow, purpose, upload, outcome });
                 return;
             }
             Entry::Uploaded { upload, version } => (upload, UploadOutcome::Uploaded { version }),
@@ -116,16 +121,20 @@ impl UploadHistory {
                 continue;
             }
             let Some(_lease) = ledger.try_lease(past.workflow)? else { continue };
-            // Another process may have ended it since the ledger was read.
+            // Another process may have ended it since the ledger was read. One that settled the place's
+            // workflows has only finished it.
             let records = ledger.workflow_records_after(past.workflow, past.seq)?;
-            if records.iter().any(|it| matches!(it.entry, Entry::Finished { .. })) {
+            let has = |is: fn(&Entry) -> bool| records.iter().any(|it| is(&it.entry));
+            if has(|it| matches!(it, Entry::Uploaded { .. } | Entry::UploadFailed { .. })) {
                 continue;
             }
             let reason = "Vector was stopped during the upload.".to_owned();
-            let entries = vec![
-                Entry::UploadFailed { upload: past.seq, reason: reason.clone(), is_unclear: true },
-                Entry::Finished { outcome: Finish::Failed, summary: None },
-            ];
+            let (upload, is_unclear) = (past.seq, true);
+            let mut entries =
+                vec![Entry::UploadFailed { upload, reason: reason.clone(), is_unclear }];
+            if !has(|it| matches!(it, Entry::Finished { .. })) {
+                entries.push(Entry::Finished { outcome: Finish::Failed, summary: None });
+            }
             let workflow = Some(past.workflow);
             ledger.append(AppendBatch { workflow, entries, blobs: Vec::new() })?;
             past.outcome = UploadOutcome::Failed { reason, is_unclear: true };
@@ -136,15 +145,25 @@ impl UploadHistory {
         Ok(closed)
     }
 
-    /// Returns the uploads of a place, oldest first.
+    /// Returns the deploys of a place, oldest first. Uploads to scratch places are not among them.
     pub fn of_place(
         &self,
         ledger: &Ledger,
         place: &Place,
     ) -> Result<Vec<&PastUpload>, LedgerError> {
+        self.of_place_for(UploadPurpose::Deploy, ledger, place)
+    }
+
+    /// Returns the uploads of a place for a purpose, oldest first.
+    pub fn of_place_for(
+        &self,
+        purpose: UploadPurpose,
+        ledger: &Ledger,
+        place: &Place,
+    ) -> Result<Vec<&PastUpload>, LedgerError> {
         let own = source_file(place);
         let mut found = Vec::new();
-        for past in &self.uploads {
+        for past in self.uploads.iter().filter(|past| past.purpose == purpose) {
             let started = ledger.record_at(past.workflow)?.map(|record| record.entry);
             if let Some(Entry::Started { place, .. }) = started
                 && own.is_some()
@@ -158,11 +177,18 @@ impl UploadHistory {
 }
 
 /// Returns the file that a place is read from, with its links resolved.
-fn source_file(place: &Place) -> Option<PathBuf> {
+pub(in crate::tasks) fn source_file(place: &Place) -> Option<PathBuf> {
     let file = match place {
         Place::File(file) => &file.file,
         Place::Project(project) => &project.project,
         Place::Open(_) => return None,
     };
     Some(canonical_path(Path::new(file)).unwrap_or_else(|_| PathBuf::from(file)))
+}
+
+fn read_purpose(ledger: &Ledger, workflow: Seq) -> Result<UploadPurpose, LedgerError> {
+    let started = ledger.record_at(workflow)?.map(|record| record.entry);
+    let is_verify = matches!(&started, Some(Entry::Started { driver, .. })
+        if driver == UploadPurpose::Verify.driver());
+    Ok(if is_verify { UploadPurpose::Verify } else { UploadPurpose::Deploy })
 }
