@@ -15,3 +15,4 @@ mod search;
 mod sender;
 mod served_deploy;
 mod shapes;
+mod verify;

@@ -72,6 +72,7 @@ mod tools;
 mod tree;
 mod uninstall;
 mod usage;
+mod verify;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -141,6 +142,8 @@ enum CliCommand {
     Play(play::PlayArgs),
     /// Run the specs of a place, headlessly
     Test(test::TestArgs),
+    /// Run the specs of a place in Roblox's own engine, in a scratch place
+    Verify(verify::VerifyArgs),
     /// Find assets in Roblox's Creator Store, insert them, and upload files
     Assets(assets::AssetsArgs),
     /// Compare two places: instances, properties, scripts
@@ -304,7 +307,8 @@ pub fn main() -> ExitCode {
         CliCommand::Check(args) => Ok(check::run(&args)),
         CliCommand::Play(args) => Ok(play::run(&args)),
         CliCommand::Run(args) => home().and_then(|home| run::run(&args, &home)),
-        CliCommand::Test(args) => Ok(test::run(&args)),
+        CliCommand::Test(args) => Ok(test::run(&args, home)),
+        CliCommand::Verify(args) => home().map(|home| verify::run(&args, &home)),
         CliCommand::Assets(args) => home().and_then(|home| assets::run(&args, &home)),
         CliCommand::Diff(args) => Ok(diff::run(&args)),
         CliCommand::Merge(args) => Ok(merge::run(&args)),

@@ -1,11 +1,12 @@
 //! `vector test`: runs the specs of a place headlessly.
 //!
-//! The runtime runs them. This module selects the specs and prints the results.
+//! The runtime runs them, or Roblox's engine; see `verify`. This module selects the specs and prints the
+//! results.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use scene_schemas::InstancePath;
 use serde_json::json;
 use vector_core::specs::{CaseOutcome, SpecCase, SpecFinder, SpecResult};
@@ -14,7 +15,12 @@ use vector_runtime::{SpecLimits, run_specs};
 use super::place_arg::read_place;
 use super::style::{PaintKind, TextStyle, count_noun, safe_lines, terminal_line};
 use super::terminal::{Terminal, escape_line_ends, print_status, print_stdout, stdout_style};
+use super::verify::{CloudArgs, CloudCommand, CloudFrontEnd, DEFAULT_SECONDS};
 use super::{ExitStatus, error_sentence, resolve_path};
+use crate::tasks::verify::{MAX_SECONDS, VerifyRequest};
+
+/// The time limit in the runtime if none is given, in seconds.
+const RUNTIME_SECONDS: u64 = 30;
 
 /// Run the specs of a place or model: ModuleScripts named *.spec, of TestEZ or Jest.
 #[derive(Debug, Args)]
@@ -22,6 +28,7 @@ use super::{ExitStatus, error_sentence, resolve_path};
 Examples:
   vector test game.rbxl
   vector test game.rbxl --root game.ReplicatedStorage.Shared
+  vector test . --engine cloud --scratch 123/456       # as `vector verify`, for CI
 
 Exit codes: 0 all passed, 1 some failed, 2 another error, or no specs.")]
 pub(super) struct TestArgs {
@@ -30,27 +37,78 @@ pub(super) struct TestArgs {
     /// Only run the specs at and below this instance
     #[arg(long, value_name = "PATH", default_value = "game")]
     root: InstancePath,
-    /// The time limit for all specs together, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    /// Where the specs run
+    #[arg(long, value_enum, default_value_t = SpecEngine::Runtime)]
+    engine: SpecEngine,
+    #[command(flatten)]
+    cloud: CloudArgs,
+    /// The time limit for all specs together, in seconds [default: 30, in the cloud 60]
+    #[arg(long, value_name = "SECONDS")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
-    timeout: u64,
+    timeout: Option<u64>,
     /// Print one JSON object per case, one per line
     #[arg(long)]
     json: bool,
+}
+
+/// The engine that runs specs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SpecEngine {
+    /// Vector's runtime, on this machine
+    Runtime,
+    /// Roblox's own engine, in a scratch place
+    Cloud,
 }
 
 /// Exit code 1 means that specs failed, so every other failure is 2.
 const FAILED: ExitStatus = ExitStatus::Failed;
 const TROUBLE: ExitStatus = ExitStatus::Usage;
 
-pub(super) fn run(args: &TestArgs) -> ExitStatus {
-    run_and_print(args).unwrap_or_else(|error| {
+pub(super) fn run(args: &TestArgs, home: impl FnOnce() -> anyhow::Result<PathBuf>) -> ExitStatus {
+    let ran = match args.engine {
+        SpecEngine::Runtime => run_and_print(args),
+        SpecEngine::Cloud => run_in_cloud(args, home),
+    };
+    ran.unwrap_or_else(|error| {
         print_status(&format!("error: {}", error_sentence(&error)));
         TROUBLE
     })
 }
 
+/// Runs the specs as `vector verify` does. Calling the command is the yes to the upload.
+fn run_in_cloud(
+    args: &TestArgs,
+    home: impl FnOnce() -> anyhow::Result<PathBuf>,
+) -> anyhow::Result<ExitStatus> {
+    let seconds = match args.timeout {
+        None => DEFAULT_SECONDS,
+        Some(seconds) => match u32::try_from(seconds) {
+            Ok(seconds) if seconds <= MAX_SECONDS => seconds,
+            _ => anyhow::bail!("in the cloud, --timeout is at most {MAX_SECONDS} s"),
+        },
+    };
+    let request = VerifyRequest { root: args.root.clone(), modules: Vec::new(), seconds };
+    let command = CloudCommand {
+        place: &args.place,
+        options: &args.cloud,
+        request,
+        front_end: CloudFrontEnd::Test,
+        dry_run: false,
+        json: args.json,
+    };
+    Ok(match command.run(&home()?)? {
+        ExitStatus::NotApproved => TROUBLE,
+        status => status,
+    })
+}
+
 fn run_and_print(args: &TestArgs) -> anyhow::Result<ExitStatus> {
+    if args.cloud.is_used() {
+        anyhow::bail!(
+            "--scratch, --same-universe and --allow-side-effects are for specs in Roblox's engine: add \
+             --engine cloud"
+        );
+    }
     let terminal = Terminal::for_command(args.json);
     let scene = terminal.with_spinner("Reading the place", || read_place(&args.place))?.scene;
     let root = resolve_path(&scene, &args.root)?;
@@ -63,16 +121,21 @@ fn run_and_print(args: &TestArgs) -> anyhow::Result<ExitStatus> {
             args.root
         );
     }
-    let limits =
-        SpecLimits { total_time: Duration::from_secs(args.timeout), ..SpecLimits::default() };
+    let seconds = args.timeout.unwrap_or(RUNTIME_SECONDS);
+    let limits = SpecLimits { total_time: Duration::from_secs(seconds), ..SpecLimits::default() };
     let results = terminal.with_spinner("Running specs", || {
         run_specs(scene.fork(), &specs, limits, &|| false).results
     });
-    let text =
-        if args.json { json_lines(&results) } else { render_results(&results, stdout_style()) };
-    print_stdout(&text)?;
-    print_status(&format_tally(&results));
+    print_results(&results, args.json)?;
     Ok(if results.iter().all(SpecResult::has_passed) { ExitStatus::Done } else { FAILED })
+}
+
+/// Prints the results of specs, and their counts.
+pub(super) fn print_results(results: &[SpecResult], json: bool) -> anyhow::Result<()> {
+    let text = if json { json_lines(results) } else { render_results(results, stdout_style()) };
+    print_stdout(&text)?;
+    print_status(&format_tally(results));
+    Ok(())
 }
 
 fn render_results(results: &[SpecResult], style: TextStyle) -> String {

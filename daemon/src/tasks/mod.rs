@@ -14,4 +14,5 @@ pub mod fetch;
 pub mod forget;
 pub mod mentions;
 pub mod read_queue;
+pub mod verify;
 pub mod web;

@@ -33,7 +33,7 @@ mod write;
 
 pub use self::generated::GeneratedFile;
 pub use self::open_project::{ProjectError, TreeUpdate};
-pub use self::ownership::{FileEffects, lock_project_files};
+pub use self::ownership::{FileEffects, NamedIds, lock_project_files};
 pub use self::sourcemap::SourcemapOptions;
 pub use self::sync_detection::{
     DEFAULT_PORT, RojoServer, SyncState, find_server, find_sync_state, has_sync_lock,

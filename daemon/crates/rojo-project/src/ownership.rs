@@ -136,6 +136,19 @@ impl RojoProject {
         Some((id("gameId")?, id("placeId")?))
     }
 
+    /// Reads all ids that a project file names: of places that it may be served to or is published as, and
+    /// of the universe.
+    pub fn named_ids(project: &Path) -> NamedIds {
+        let fields = project_fields(project);
+        let id = |name: &str| fields.get(name).and_then(Json::as_u64);
+        let served = fields.get("servePlaceIds").and_then(Json::as_array).into_iter().flatten();
+        let served = served.filter_map(Json::as_u64);
+        NamedIds {
+            places: id("placeId").into_iter().chain(served).collect(),
+            universe: id("gameId"),
+        }
+    }
+
     /// Reads the place ids of the project file: the places it may be served to (None if not
     /// specified) and those it may not.
     fn read_place_ids(&self) -> (Option<Vec<u64>>, Vec<u64>) {
@@ -146,6 +159,13 @@ impl RojoProject {
         };
         (listed("servePlaceIds"), listed("blockedPlaceIds").unwrap_or_default())
     }
+}
+
+/// The ids on Roblox that a project file names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamedIds {
+    pub places: Vec<u64>,
+    pub universe: Option<u64>,
 }
 
 /// Reads the fields of a project file; none if it cannot be read.
