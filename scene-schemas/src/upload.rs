@@ -151,6 +151,9 @@ pub struct CloudRun {
     pub script: Fingerprint,
     /// The number of specs.
     pub specs: u64,
+    /// The proposal that the version has and the place has not. None if they are the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<Seq>,
     /// The path of the task, as the service names it.
     pub task: String,
     /// Who approved the run.

@@ -271,6 +271,56 @@ fn named_modules_are_required_in_the_place() {
 }
 
 #[test]
+fn proposal_is_verified_before_it_is_applied() {
+    let bench = VerifyBench::good();
+    let before = fs::read(&bench.place).unwrap();
+    let place = bench.place.display().to_string();
+    let call = json!({ "tool": "create_instance", "args": {
+        "className": "ModuleScript", "parentPath": "game.ReplicatedStorage",
+        "props": { "Name": "New.spec", "Source": BAD },
+    } });
+    let propose = |more: &[&str]| -> u64 {
+        let args = [&["edit", place.as_str(), "--ops", "-", "--json"], more].concat();
+        let output = bench.home.run(&args, &call.to_string());
+        let mut records = output.stdout.lines().filter(|line| line.contains("\"proposed\""));
+        let record: Json = serde_json::from_str(records.next_back().unwrap()).unwrap();
+        record["seq"].as_u64().unwrap()
+    };
+    let seq = propose(&[]);
+    let number = seq.to_string();
+    let proposal = ["--proposal", number.as_str()];
+    let missing = bench.verify(&proposal);
+    for says in [&format!("with proposal {seq} in Roblox's engine"), "runs: 2 specs"] {
+        assert!(missing.stderr.contains(says), "{says}: {}", missing.stderr);
+    }
+    bench.cloud.add_luau_outcome(complete(bench.run_last_script()));
+    let ran = bench.verify(&proposal);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("2 passed, 1 failed, 1 skipped"), "{}", ran.stderr);
+    assert_eq!(
+        bench.runs().iter().map(|run| run.proposal).collect::<Vec<_>>(),
+        [Some(Seq(seq)); 2]
+    );
+    assert!(fs::read(&bench.place).unwrap() == before, "nothing is done to the place");
+    // The place without it is another version.
+    bench.cloud.add_luau_outcome(complete(json!({
+        "format": 1, "placeVersion": 2, "modules": [],
+        "specs": [{ "cases": [{ "name": "adds", "outcome": "passed" }] }],
+    })));
+    assert_eq!(bench.verify(&[]).code, 0);
+    assert_eq!(bench.uploads(), 2);
+    let applied = propose(&["--yes"]).to_string();
+    let refused = |number: &str, says: &str| {
+        let output = bench.verify(&["--proposal", number]);
+        assert_eq!(output.code, 2, "{}", output.stderr);
+        assert!(output.stderr.contains(says), "{says}: {}", output.stderr);
+    };
+    refused(&applied, "is in the place already");
+    refused("1", "is not a proposal");
+    refused("9999", "has no entry 9999");
+}
+
+#[test]
 fn task_that_failed_says_what_to_do() {
     let bench = VerifyBench::good();
     let cancelled = LuauOutcome { states: vec!["CANCELLED"], ..LuauOutcome::complete(Vec::new()) };

@@ -37,6 +37,7 @@ mod interrupt;
 mod interrupted_runs;
 mod keep_prompt;
 mod key;
+mod ledger_proposal;
 mod log;
 mod mcp;
 mod merge;

@@ -9,24 +9,23 @@ use std::str::FromStr;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use scene_schemas::entry::{Place, Seq};
-use scene_schemas::{Command, InstancePath};
+use scene_schemas::InstancePath;
+use scene_schemas::entry::Seq;
 use vector_core::planning_scene::PlanningScene;
-use vector_core::proposal::{BlobStore, try_command};
-use vector_core::workflow::{LedgerState, PendingStatus, Workflow};
+use vector_core::proposal::BlobStore;
+use vector_core::workflow::PendingStatus;
 use vector_engine::proposal_solids::{
     ProposalSolids, SolidGathering, picture_roots, proposal_solids, reverted_solids,
 };
 use vector_engine::render_input::DrawInput;
-use vector_files::place_file::real_path;
 use vector_files::write_file;
 use vector_ledger::Ledger;
 use vector_place::{EditedNodes, Scene};
 use vector_render::{
     BeforeAfter, ChangeSide, LEAST_SIDE, MOST_SIDE, Picture, ViewDirection, gather_solids,
 };
-use vector_rojo_project::RojoProject;
 
+use super::ledger_proposal::{LedgerProposal, fetch_blobs, read_workflow};
 use super::place_arg::read_place;
 use super::terminal::{Terminal, print_status};
 use super::{ExitStatus, resolve_path};
@@ -177,77 +176,22 @@ fn load_sides(
     home: &Path,
 ) -> anyhow::Result<ProposalSolids> {
     let ledger = Ledger::open(home)?;
-    let Some(record) = ledger.record_at(seq)? else {
-        bail!("the ledger has no entry {seq}; `vector log` lists the entries");
-    };
-    let mut state = LedgerState::default();
-    for record in ledger.workflow_records(record.workflow)? {
-        state.apply_record(&record);
-    }
-    let workflow = state.workflow(record.workflow);
-    let Some((workflow, pending)) = workflow.and_then(|it| Some((it, it.proposal(seq)?))) else {
-        bail!("entry {seq} is not a proposal; `vector log` lists the proposals");
-    };
-    check_place(workflow, seq, &args.place)?;
+    let (state, workflow) = read_workflow(&ledger, seq)?;
+    let found = LedgerProposal::find(&state, workflow, seq, &args.place)?;
+    let pending = found.pending;
     let mut blobs = BlobStore::new();
     let sides = if let PendingStatus::Applied(ack) = &pending.status {
         fetch_blobs(&ledger, &ack.inverse, &mut blobs)?;
         let gathering = SolidGathering::complete(scene, picture_roots(scene, &ack.inverse));
         reverted_solids(scene, &blobs, seq, ack, gathering, EditedNodes::default())
     } else {
-        for before in &pending.proposal.after {
-            let before = workflow.proposal(*before);
-            if let Some(before) =
-                before.filter(|it| !matches!(it.status, PendingStatus::Applied(_)))
-            {
-                fetch_blobs(&ledger, &before.proposal.commands, &mut blobs)?;
-                scene.begin_scope(before.call);
-                for command in &before.proposal.commands {
-                    try_command(scene, command, &blobs)?;
-                }
-            }
-        }
+        found.apply_earlier(&ledger, scene, &mut blobs)?;
         fetch_blobs(&ledger, &pending.proposal.commands, &mut blobs)?;
         let (call, proposal) = (pending.call, &pending.proposal);
         let gathering = SolidGathering::complete(scene, picture_roots(scene, &proposal.commands));
         proposal_solids(scene, &blobs, call, proposal, gathering, EditedNodes::default())
     };
     sides.with_context(|| format!("proposal {seq} cannot be drawn"))
-}
-
-/// Checks that a proposal belongs to the given place.
-fn check_place(workflow: &Workflow, seq: Seq, place: &Path) -> anyhow::Result<()> {
-    let named = match &workflow.place {
-        Place::Open(_) => bail!(
-            "proposal {seq} belongs to a place that is open in Studio; its pictures are on the \
-             page, which `vector open` shows"
-        ),
-        Place::File(file) => [Some(&file.file), file.out.as_ref()].into_iter().flatten().collect(),
-        Place::Project(project) => vec![&project.project],
-    };
-    let is_project = matches!(workflow.place, Place::Project(_));
-    let here = if is_project { RojoProject::find_project_file(place)? } else { place.to_owned() };
-    let here = real_path(&here)?;
-    if named.iter().any(|file| real_path(Path::new(file)).is_ok_and(|file| file == here)) {
-        return Ok(());
-    }
-    bail!(
-        "proposal {seq} belongs to {}, not to {}; name that place",
-        workflow.place.name(),
-        place.display()
-    )
-}
-
-/// Reads the blobs of removed instances that commands restore.
-fn fetch_blobs(ledger: &Ledger, commands: &[Command], blobs: &mut BlobStore) -> anyhow::Result<()> {
-    for command in commands {
-        if let Command::Restore { blob: Some(blob), .. } = command
-            && let Some(bytes) = ledger.read_blob(blob)?
-        {
-            blobs.insert(blob.clone(), bytes);
-        }
-    }
-    Ok(())
 }
 
 /// Checks that the output may be written. Only a PNG file is overwritten.

@@ -87,7 +87,8 @@ fn run_in_cloud(
             _ => anyhow::bail!("in the cloud, --timeout is at most {MAX_SECONDS} s"),
         },
     };
-    let request = VerifyRequest { root: args.root.clone(), modules: Vec::new(), seconds };
+    let request =
+        VerifyRequest { root: args.root.clone(), modules: Vec::new(), proposal: None, seconds };
     let command = CloudCommand {
         place: &args.place,
         options: &args.cloud,

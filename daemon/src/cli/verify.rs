@@ -10,13 +10,16 @@ use std::str::FromStr;
 use anyhow::bail;
 use clap::Args;
 use scene_schemas::InstancePath;
-use scene_schemas::entry::Approver;
+use scene_schemas::entry::{Approver, Seq};
 use vector_cloud::{LuauLogLevel, LuauLogMessage};
+use vector_core::proposal::BlobStore;
 use vector_core::specs::SpecResult;
+use vector_core::workflow::PendingStatus;
 use vector_ledger::Ledger;
 use vector_providers::http::CancelSwitch;
 
-use super::place_arg::PlaceArg;
+use super::ledger_proposal::{LedgerProposal, read_workflow};
+use super::place_arg::{PlaceArg, read_place};
 use super::style::{PaintKind, count_noun, terminal_line};
 use super::terminal::{Terminal, confirm_question, print_status, stdout_style};
 use super::test::print_results;
@@ -40,6 +43,7 @@ Examples:
   vector verify game.rbxl --scratch 123/456     # asks, saves a version of the scratch place, runs specs
   vector verify . --require game.ReplicatedStorage.Shop
   vector verify . --yes                         # in the scratch place of the last run
+  vector verify . --proposal 12                 # with a proposal that was not applied
 
 The scratch place is one that nobody plays, in an experience of its own. Specs run with an API key of
 yours: `vector key set roblox-verify` stores it, or ROBLOX_VERIFY_API_KEY holds it. Data stores, messages
@@ -53,6 +57,9 @@ pub(super) struct VerifyArgs {
     /// Only run the specs at and below this instance
     #[arg(long, value_name = "PATH", default_value = "game")]
     root: InstancePath,
+    /// Verify the place with this proposal, by its number in `vector log`
+    #[arg(long, value_name = "NUMBER")]
+    proposal: Option<u64>,
     /// Also require this ModuleScript; repeat it for others
     #[arg(long, value_name = "PATH")]
     require: Vec<InstancePath>,
@@ -150,6 +157,7 @@ pub(super) fn run(args: &VerifyArgs, home: &Path) -> ExitStatus {
         request: VerifyRequest {
             root: args.root.clone(),
             modules: args.require.clone(),
+            proposal: args.proposal.map(Seq),
             seconds: args.timeout,
         },
         front_end: CloudFrontEnd::Verify { is_approved: args.yes },
@@ -167,9 +175,7 @@ impl CloudCommand<'_> {
     pub(super) fn run(&self, home: &Path) -> anyhow::Result<ExitStatus> {
         let ledger = Ledger::open(home)?;
         let terminal = Terminal::for_command(self.json);
-        let place = PlaceArg::from_args(Some(self.place), None)?;
-        let is_project = matches!(place, PlaceArg::Project(_));
-        let read = || DeploySource::read(self.place, is_project);
+        let read = || self.read_source(&ledger);
         let source = terminal.with_spinner("Reading the place", read)?;
         let target = self.choose_scratch(&ledger, &source)?;
         check_scratch(&ledger, &source, target, self.options.same_universe)?;
@@ -194,6 +200,28 @@ impl CloudCommand<'_> {
         let run = || run_verify(&ledger, &source, &plan, by, &cancel);
         let report = terminal.with_spinner("Running specs on Roblox", run)?;
         self.print_report(&plan, &report)
+    }
+
+    /// Reads the place, with the proposal if one is named.
+    fn read_source(&self, ledger: &Ledger) -> anyhow::Result<DeploySource> {
+        let Some(seq) = self.request.proposal else {
+            let place = PlaceArg::from_args(Some(self.place), None)?;
+            let is_project = matches!(place, PlaceArg::Project(_));
+            return Ok(DeploySource::read(self.place, is_project)?);
+        };
+        let (state, workflow) = read_workflow(ledger, seq)?;
+        let found = LedgerProposal::find(&state, workflow, seq, self.place)?;
+        if let PendingStatus::Applied(_) = found.pending.status {
+            bail!("proposal {seq} is in the place already; verify the place without --proposal");
+        }
+        let mut scene = read_place(self.place)?.scene;
+        let mut blobs = BlobStore::new();
+        found.apply_earlier(ledger, &mut scene, &mut blobs)?;
+        found.apply(ledger, &mut scene, &mut blobs).map_err(|error| {
+            error.context(format!("proposal {seq} does not fit the place as it is now"))
+        })?;
+        let place = found.workflow.place.clone();
+        Ok(DeploySource::of_scene(place, scene.into_scene())?)
     }
 
     fn choose_scratch(
@@ -253,7 +281,8 @@ impl CloudCommand<'_> {
 fn render_card(source: &DeploySource, plan: &VerifyPlan, request: &VerifyRequest) -> String {
     let mut text = String::new();
     let name = terminal_line(&source.place.name()).into_owned();
-    let title = format!("Verify {name} in Roblox's engine");
+    let with = request.proposal.map(|it| format!(" with proposal {it}")).unwrap_or_default();
+    let title = format!("Verify {name}{with} in Roblox's engine");
     let _ = writeln!(text, "{}", stdout_style().paint(PaintKind::Bold, title));
     let kilobytes = source.bytes.len() as f64 / 1e3;
     let what = plan.existing.map_or_else(

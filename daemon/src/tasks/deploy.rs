@@ -104,12 +104,7 @@ impl DeploySource {
         if is_project {
             let opened = RojoProject::open(path, true);
             let (project, scene) = opened.map_err(|error| refuse_deploy(error.to_string()))?;
-            let mut scene = scene.into_scene();
-            let encoded = scene.encode().map_err(|error| {
-                refuse_deploy(format!("The place of {} cannot be built: {error}.", project.name()))
-            })?;
-            let place = Place::Project(project.ledger_place());
-            return Self::check(place, encoded, path);
+            return Self::of_scene(Place::Project(project.ledger_place()), scene.into_scene());
         }
         let opened = PlaceFile::open(path, None);
         let (file, _) = opened.map_err(|error| refuse_deploy(error.to_string()))?;
@@ -142,6 +137,19 @@ impl DeploySource {
         };
         let source = Self::check(place, bytes, Path::new("the earlier version"))?;
         Ok((Self { earlier: Some(seq), ..source }, past.target()))
+    }
+
+    /// Takes a scene as the contents of a place.
+    ///
+    /// # Errors
+    /// It cannot be encoded, or is a model.
+    pub fn of_scene(place: Place, mut scene: Scene) -> Result<Self, DeployError> {
+        let name = place.name();
+        let encoded = scene.encode();
+        let encoded = encoded.map_err(|error| {
+            refuse_deploy(format!("The place of {name} cannot be built: {error}."))
+        })?;
+        Self::check(place, encoded, Path::new(&name))
     }
 
     fn check(place: Place, bytes: Vec<u8>, path: &Path) -> Result<Self, DeployError> {

@@ -39,6 +39,8 @@ pub struct VerifyRequest {
     pub root: InstancePath,
     /// Modules that only have to be required without an error.
     pub modules: Vec<InstancePath>,
+    /// The proposal that was applied to the contents, which the place does not have.
+    pub proposal: Option<Seq>,
     /// The time limit of the task, in seconds.
     pub seconds: u32,
 }
@@ -52,6 +54,7 @@ pub struct VerifyPlan {
     /// The version of the scratch place that has these contents already.
     pub existing: Option<u64>,
     pub side_effects: SideEffects,
+    pub proposal: Option<Seq>,
     seconds: u32,
     script: CloudScript,
 }
@@ -105,6 +108,7 @@ pub fn plan_verify(
         specs: paths,
         existing,
         side_effects,
+        proposal: request.proposal,
         seconds: request.seconds,
         script,
     })
@@ -216,7 +220,7 @@ fn record_start(
     task: &LuauTaskPath,
     by: Approver,
 ) -> Result<(PastRun, WorkflowLease), DeployError> {
-    let run = past::describe_run(start, source.contents.clone(), plan.specs.len(), task, by);
+    let run = past::describe_run(start, source, plan, task, by);
     let started = Entry::Started {
         place: source.place.clone(),
         goal: run.describe(),

@@ -5,7 +5,8 @@ use scene_schemas::entry::{Approver, CloudRun, Entry, Seq};
 use vector_cloud::{LuauTaskPath, LuauTaskStart};
 use vector_ledger::{Ledger, LedgerError, WorkflowLease};
 
-use crate::tasks::deploy::{DeployError, DeployTarget, refuse_deploy};
+use super::VerifyPlan;
+use crate::tasks::deploy::{DeployError, DeploySource, DeployTarget, refuse_deploy};
 
 /// A run that was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,8 +98,8 @@ impl RunHistory {
 /// Describes a task that was started, for the ledger.
 pub(super) fn describe_run(
     start: &LuauTaskStart,
-    contents: Fingerprint,
-    specs: usize,
+    source: &DeploySource,
+    plan: &VerifyPlan,
     task: &LuauTaskPath,
     by: Approver,
 ) -> CloudRun {
@@ -106,9 +107,10 @@ pub(super) fn describe_run(
         universe: start.universe,
         place: start.place,
         version: start.version.unwrap_or_default(),
-        contents,
+        contents: source.contents.clone(),
         script: Fingerprint::hash_bytes(start.script.as_bytes()),
-        specs: specs as u64,
+        specs: plan.specs.len() as u64,
+        proposal: plan.proposal,
         task: task.as_str().to_owned(),
         by,
     }
