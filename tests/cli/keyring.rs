@@ -60,8 +60,8 @@ fn in_session(home: &Home, is_unlocked: bool, script: &str) -> Option<String> {
 fn key_is_stored_used_and_removed() {
     let home = Home::new();
     let script = format!(
-        "echo {KEY} | $V key set openai && $V key list && $V models && $V uninstall --dry-run && $V \
-         key remove openai && echo 'After:' && $V key list"
+        "echo {KEY} | $V key set openai && echo {KEY} | $V key set roblox-publish && $V key list && $V \
+         models && $V uninstall --dry-run && $V key remove openai && echo 'After:' && $V key list"
     );
     let Some(said) = in_session(&home, true, &script) else { return };
     let (before, after) = said.split_once("After:").unwrap();
@@ -70,6 +70,7 @@ fn key_is_stored_used_and_removed() {
         "openai         in the keychain",
         "openai  usable: the keychain",
         "the key of openai in the keychain",
+        "the key of roblox-publish in the keychain",
         "Removed the key of openai.",
     ] {
         assert!(before.contains(part), "{part}: {said}");

@@ -259,6 +259,68 @@ fn kept_script_stays_kept_when_the_call_is_planned_again() {
 }
 
 #[test]
+fn proposal_outlives_a_restart_with_the_asset_as_it_was_shown() {
+    let bench = Bench::new(Format::Rbxl);
+    let (first, mut human, opened) = daemon(&bench);
+    human.ask(&opened, &format!("insert asset {TREE}"));
+    let card = human.card();
+    let kept = human.decide(card, &json!({ "say": "keep", "scripts": [0] })).ok();
+    let card = kept["proposal"].as_u64().unwrap();
+    first.kill();
+    // The store has another model by now, and cannot be reached either.
+    bench.cloud.deliver(TREE, b"something else".to_vec());
+    let sent = bench.cloud.requests().len();
+    let (_second, mut human, _) = daemon(&bench);
+    let pending = human.until_found("/api/proposals", |found| {
+        let all = found["proposals"].as_array()?;
+        let last = all.last()?["seq"].as_u64()?;
+        (last > card).then_some(last)
+    });
+    assert!(human.shown(pending)["proposal"].to_string().contains("getfenv"));
+    human.decide(pending, &json!({ "say": "approve", "twice": true })).ok();
+    human.until_status(pending, "applied");
+    let after = fs::read(&bench.place).unwrap();
+    assert_eq!(names_below(&after, &["Workspace", "Tree"]), ["Trunk", "Spread"]);
+    assert!(names_below(&after, &["Workspace", "Tree", "Spread"]).is_empty());
+    assert_eq!(bench.cloud.requests().len(), sent, "nothing is downloaded again");
+}
+
+/// A model file with two roots, of which one has an instance of a class that nobody knows.
+fn two_roots() -> Vec<u8> {
+    let rock = InstanceBuilder::new("Part").with_name("Rock");
+    let strange = InstanceBuilder::new("QuantumScript").with_name("Strange");
+    let bush = InstanceBuilder::new("Model").with_name("Bush").with_child(strange);
+    let bush = bush.with_child(InstanceBuilder::new("Part").with_name("Leaves"));
+    let workspace = InstanceBuilder::new("Workspace").with_child(rock).with_child(bush);
+    let game = InstanceBuilder::new("DataModel").with_child(workspace);
+    places::encode(&WeakDom::new(game), Format::Rbxm)
+}
+
+#[test]
+fn every_root_is_inserted_and_unknown_classes_are_left_out() {
+    let bench = Bench::new(Format::Rbxl);
+    bench.cloud.deliver(TREE, two_roots());
+    let before = fs::read(&bench.place).unwrap();
+    let (_daemon, mut human, opened) = daemon(&bench);
+    human.ask(&opened, &format!("insert asset {TREE}"));
+    let card = human.card();
+    let shown = human.shown(card)["proposal"].to_string();
+    assert!(shown.contains("QuantumScript"), "what is left out is named: {shown}");
+    human.approve(card).ok();
+    human.until_status(card, "applied");
+    let after = fs::read(&bench.place).unwrap();
+    assert_eq!(names_below(&after, &["Workspace", "Bush"]), ["Leaves"]);
+    let roots = names_below(&after, &["Workspace"]);
+    assert!(roots.contains(&"Rock".to_owned()), "{roots:?}");
+    let reverted = bench.revert_last();
+    assert_eq!(reverted.code, 0, "{}", reverted.stderr);
+    assert_eq!(
+        names_below(&fs::read(&bench.place).unwrap(), &["Workspace"]),
+        names_below(&before, &["Workspace"])
+    );
+}
+
+#[test]
 fn key_is_in_no_log_ledger_or_answer() {
     let bench = Bench::new(Format::Rbxl);
     let (daemon, human, opened) = daemon(&bench);

@@ -130,6 +130,29 @@ fn changed_asset_is_shown_again_before_insertion() {
 }
 
 #[test]
+fn scripts_of_an_asset_that_changed_after_keep_are_left_out_again() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    register(studio, "print(1)\n");
+    desk.propose("insert asset 123");
+    until_told(studio, "It leaves out 1 script of asset 123");
+    click(studio, "Keep");
+    until_told(studio, "It inserts 1 script of asset 123");
+    // The plugin is reloaded and loses the asset that was shown; what was kept of it is not what the
+    // catalog has now.
+    studio.unload_plugin();
+    register(studio, BACKDOOR);
+    load(studio);
+    until_there(studio, "Approve");
+    click(studio, "Approve");
+    until_shown(studio, "uses getfenv");
+    until_told(studio, "It leaves out 1 script of asset 123");
+    click(studio, "Approve");
+    until(studio, "inserted", shows_tree);
+    assert_eq!(grow(studio), Json::Null, "the script that nobody kept is not there");
+}
+
+#[test]
 fn unloadable_asset_is_refused_with_advice() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;

@@ -9,7 +9,7 @@ use vector_rojo_project::{NamedIds, RojoProject};
 use super::RunHistory;
 use crate::tasks::deploy::{
     DeployError, DeploySource, DeployTarget, PastUpload, UploadHistory, UploadOutcome,
-    UploadPurpose, refuse_deploy,
+    UploadPurpose, refuse_deploy, source_file,
 };
 
 /// Returns the scratch place that this place was verified in last.
