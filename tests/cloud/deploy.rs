@@ -195,6 +195,12 @@ fn earlier_version_is_published_again() {
     let place = bench.place.display().to_string();
     let erased = bench.home.run(&["forget", "--place", &place, "--yes"], "");
     assert_eq!(erased.code, 0, "{}", erased.stderr);
+    let shown = bench.deploy(&["--dry-run"]);
+    assert!(
+        shown.stderr.contains("cannot be compared: its contents were erased"),
+        "{}",
+        shown.stderr
+    );
     let gone = bench.run(&["--again", number.as_str(), "--yes"]);
     assert_eq!(gone.code, 1);
     assert!(gone.stderr.contains("were erased"), "{}", gone.stderr);
@@ -268,6 +274,43 @@ fn refusals_of_roblox_are_recorded_and_say_what_to_do() {
     assert_eq!(bench.versions(), []);
     bench.done(&["--yes"]);
     assert_eq!(bench.versions(), [(1, false)]);
+}
+
+#[test]
+fn way_back_is_open_after_an_upload_that_may_have_arrived() {
+    let bench = Bench::new();
+    let publish = ["--yes", "--publish", "--confirm-publish", "40"];
+    let first = fs::read(&bench.place).unwrap();
+    bench.done(&publish);
+    bench.edit("create a Part named Beacon in game.Workspace");
+    bench.done(&["--yes"]);
+    // The answer is lost; that a later attempt is refused says nothing about the first.
+    bench.cloud.fail_next(Fault::Truncate(4));
+    bench.cloud.fail_next(Fault::status(403, "Not now"));
+    let unclear = bench.deploy(&publish);
+    assert_eq!(unclear.code, 1);
+    assert!(unclear.stderr.contains("may have the version all the same"), "{}", unclear.stderr);
+    assert_eq!(bench.cloud.published_version(PLACE), Some(2));
+    fs::write(&bench.place, &first).unwrap();
+    let back = bench.done(&publish);
+    assert!(back.stderr.contains("interrupted or got no answer"), "{}", back.stderr);
+    assert!(back.stdout.contains("Published version 3"), "{}{}", back.stdout, back.stderr);
+    assert_eq!(bench.cloud.place_versions(PLACE)[2].bytes, first);
+}
+
+#[test]
+fn place_of_a_refused_upload_is_not_used_again() {
+    let bench = Bench::new();
+    let place = bench.place.display().to_string();
+    let wrong = bench.run(&[&place, "--universe", "30", "--place-id", "41", "--yes"]);
+    assert_eq!(wrong.code, 1);
+    assert!(wrong.stderr.contains("Check the ids"), "{}", wrong.stderr);
+    let unnamed = bench.run(&[&place, "--yes"]);
+    assert!(unnamed.stderr.contains("say where to upload it"), "{}", unnamed.stderr);
+    bench.done(&["--yes"]);
+    let named = bench.run(&[&place, "--yes", "--json"]);
+    let line: Json = serde_json::from_str(&named.stdout).unwrap();
+    assert_eq!((&line["place"], &line["version"]), (&json!(40), &json!(1)), "{}", named.stderr);
 }
 
 #[test]

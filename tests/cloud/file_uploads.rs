@@ -73,7 +73,7 @@ fn file_is_uploaded_once_after_a_yes() {
     assert_eq!(uploads[0].creator, json!({ "userId": "123" }));
     // The account is that of the last upload, and the file is not sent again.
     let again = bench.upload(&["--yes", "--json"]);
-    assert_eq!(again.stdout, "{\"asset\":9001,\"review\":null}\n");
+    assert_eq!(again.stdout, "{\"asset\":9001,\"review\":\"approved\"}\n");
     assert_eq!(bench.cloud.uploads().len(), 1);
     for more in [&["--group", "7"][..], &["--kind", "decal"], &["--again"]] {
         let output = bench.upload(&[&["--yes"], more].concat());
@@ -99,9 +99,12 @@ fn what_roblox_refuses_is_said_with_the_next_step() {
     bench.refused(&to, "Try again in 90 s");
     let rejected = UploadOutcome { moderation: "Rejected", ..UploadOutcome::default() };
     bench.cloud.add_upload_outcome(rejected);
-    let output = bench.upload(&to);
-    assert_eq!(output.code, 1, "{}", output.stderr);
-    assert!(output.stderr.contains("Roblox has rejected it"), "{}", output.stderr);
+    // It stays rejected when the same is run again.
+    for _ in 0..2 {
+        let output = bench.upload(&to);
+        assert_eq!(output.code, 1, "{}", output.stderr);
+        assert!(output.stderr.contains("Roblox has rejected it"), "{}", output.stderr);
+    }
     let reviewing = UploadOutcome { moderation: "Reviewing", ..UploadOutcome::default() };
     bench.cloud.add_upload_outcome(reviewing);
     let output = bench.upload(&[&to[..], &["--again", "--json"]].concat());
@@ -120,9 +123,9 @@ fn what_roblox_refuses_is_said_with_the_next_step() {
     assert!(output.stderr.contains("asset:read, asset:write"), "{}", output.stderr);
 }
 
-/// Passes requests on to a cloud, except those for operations, which are never answered. Returns its
+/// Passes requests on to a cloud, except those for operations, which get this answer or none. Returns its
 /// address.
-fn without_operations(cloud: &FakeCloud) -> String {
+fn without_operations(cloud: &FakeCloud, answer: Option<&'static str>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let server = cloud.url().trim_start_matches("http://").to_owned();
@@ -133,6 +136,9 @@ fn without_operations(cloud: &FakeCloud) -> String {
             let mut head = vec![0; 64 << 10];
             let read = stream.read(&mut head).unwrap_or_default();
             if head[..read].windows(11).any(|it| it == b"/operations") {
+                if let Some(answer) = answer {
+                    let _ = stream.write_all(answer.as_bytes());
+                }
                 held.push(stream);
                 continue;
             }
@@ -152,7 +158,7 @@ fn without_operations(cloud: &FakeCloud) -> String {
 fn killed_upload_is_read_to_its_end_and_not_sent_again() {
     let bench = Bench::new();
     let to = ["--user", "123", "--yes"];
-    let mut command = bench.command(&without_operations(&bench.cloud), &to);
+    let mut command = bench.command(&without_operations(&bench.cloud, None), &to);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let accepted = || {
@@ -170,6 +176,36 @@ fn killed_upload_is_read_to_its_end_and_not_sent_again() {
     assert_eq!(done.code, 0, "{}", done.stderr);
     assert!(done.stderr.contains("which was interrupted"), "{}", done.stderr);
     assert_eq!(done.stdout, "rbxassetid://9001\n");
+    assert_eq!(bench.cloud.uploads().len(), 1);
+}
+
+#[test]
+fn file_that_roblox_has_is_not_sent_again_when_its_operation_cannot_be_read() {
+    let to = ["--user", "123", "--yes"];
+    for (status, more) in [("403 Forbidden", ""), ("429 Too Many Requests", "retry-after: 90\r\n")]
+    {
+        let bench = Bench::new();
+        let answer =
+            format!("HTTP/1.1 {status}\r\n{more}content-length: 0\r\nconnection: close\r\n\r\n");
+        let url = without_operations(&bench.cloud, Some(answer.leak()));
+        let failed = binary::run_to_end(bench.command(&url, &to), "");
+        assert_eq!(failed.code, 1, "{}", failed.stderr);
+        let done = bench.upload(&to);
+        assert_eq!(done.stdout, "rbxassetid://9001\n", "{}", done.stderr);
+        assert_eq!(bench.cloud.uploads().len(), 1, "{status}");
+    }
+}
+
+#[test]
+fn upload_that_was_never_sent_is_sent_when_the_cloud_is_there() {
+    let bench = Bench::new();
+    let to = ["--user", "123", "--yes"];
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let offline = binary::run_to_end(bench.command(&format!("http://{nobody}"), &to), "");
+    assert_eq!(offline.code, 1);
+    assert!(offline.stderr.contains("cannot be reached"), "{}", offline.stderr);
+    let done = bench.upload(&to);
+    assert_eq!(done.code, 0, "{}", done.stderr);
     assert_eq!(bench.cloud.uploads().len(), 1);
 }
 

@@ -51,6 +51,11 @@ fn what_was_shown_is_uploaded_and_nothing_else() {
     refused(&upload("published", &first["contents"]), 409, "Save them first");
     assert_eq!(upload("saved", &first["contents"]).ok(), json!({ "version": 1 }));
     assert_eq!(upload("published", &first["contents"]).ok(), json!({ "version": 1 }));
+    refused(
+        &upload("published", &first["contents"]),
+        409,
+        "was published after this one was compared",
+    );
     // The target is that of the last upload.
     let second = plan("").ok();
     assert_eq!(second["target"]["existing"]["version"], 1);
@@ -65,6 +70,7 @@ fn what_was_shown_is_uploaded_and_nothing_else() {
     refused(&human.call("GET", "/api/deploy?session=nobody", &Json::Null), 404, "");
     refused(&human.call("GET", "/api/deploy", &Json::Null), 400, "No place is specified");
     refused(&plan("&universe=x"), 400, "is not a number");
+    refused(&plan("&universe=30&earlier=2"), 409, "Name both");
     // An earlier version is planned although the file is damaged.
     let number = second["uploads"][1]["seq"].to_string();
     let back = plan(&format!("&earlier={number}")).ok();

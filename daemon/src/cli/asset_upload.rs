@@ -7,21 +7,19 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use scene_schemas::entry::{Approver, AssetAccount, AssetFile, AssetFileKind};
+use scene_schemas::entry::{Approver, AssetAccount, AssetFile, AssetFileKind, AssetReview};
 use serde_json::json;
-use vector_cloud::ModerationState;
 use vector_ledger::Ledger;
 
 use super::assets::choice_parser;
-use super::deploy::format_size;
-use super::style::{PaintKind, terminal_line};
-use super::terminal::{
-    Terminal, confirm_question, escape_line_ends, print_line, print_status, stdout_style,
-};
+use super::style::terminal_line;
+use super::terminal::{Terminal, confirm_question, escape_line_ends, print_line, print_status};
 use super::{ExitStatus, interrupt};
 use crate::tasks::asset_upload::{
-    AssetSource, AssetUploadState, AssetUploads, AssetWishes, PastAssetUpload, upload_asset,
+    AssetSource, AssetUploadState, AssetUploads, AssetWishes, MadeAsset, PastAssetUpload,
+    upload_asset,
 };
+use crate::tasks::deploy::format_size;
 
 /// The file is uploaded with an API key of yours, with the scopes asset:read and asset:write:
 /// `vector key set roblox-upload` stores it.
@@ -30,7 +28,7 @@ use crate::tasks::asset_upload::{
 Examples:
   vector assets upload tree.png --user 123
   vector assets upload tree.glb --group 45 --name 'Oak tree'
-  vector assets upload steps.ogg --yes --json            # in CI
+  vector assets upload steps.ogg --user 123 --yes --json # in CI
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 not approved.")]
 pub(super) struct UploadArgs {
@@ -82,25 +80,17 @@ pub(super) fn run(args: &UploadArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         by: if args.yes { Approver::Yes } else { Approver::Person },
     };
     let source = AssetSource::read(&args.file, wishes)?;
-    let earlier = history.find_same(&source.file).filter(|_| !args.again);
-    match earlier {
-        Some(PastAssetUpload { state: AssetUploadState::Uploaded { asset }, .. }) => {
+    match history.find_same(&source.file).filter(|_| !args.again) {
+        Some(PastAssetUpload { state: AssetUploadState::Uploaded { .. }, .. }) => {
             print_status("The same file is uploaded already; --again uploads it once more.");
-            print_asset(args, *asset, None);
-            return Ok(ExitStatus::Done);
         }
-        Some(past) if past.operation().is_none() => {
-            bail!(
-                "an upload of this file was interrupted, and Roblox may have it: look at \
-                 https://create.roblox.com/dashboard/creations. --again uploads it once more"
-            );
-        }
-        Some(past) => {
+        Some(past) if past.operation().is_some() => {
             print_status(&format!(
                 "Reading the end of upload {}, which was interrupted.",
                 past.seq
             ));
         }
+        Some(_) => {}
         None => {
             print_status(&render_card(&source.file));
             let otherwise = "--yes uploads it without asking";
@@ -112,22 +102,18 @@ pub(super) fn run(args: &UploadArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     }
     let cancel = interrupt::cancel_switch();
     let terminal = Terminal::for_command(args.json);
-    let upload = || upload_asset(&ledger, &source, earlier, &cancel);
+    let upload = || upload_asset(&ledger, &source, args.again, &cancel);
     let made = terminal.with_spinner("Uploading", upload)?;
-    print_asset(args, made.asset, Some(made.moderation));
-    Ok(match made.moderation {
-        ModerationState::Rejected => ExitStatus::Failed,
-        ModerationState::Approved | ModerationState::Reviewing | ModerationState::Unknown => {
-            ExitStatus::Done
-        }
+    print_asset(args, made);
+    Ok(match made.review {
+        AssetReview::Rejected => ExitStatus::Failed,
+        AssetReview::Approved | AssetReview::Reviewing | AssetReview::Unknown => ExitStatus::Done,
     })
 }
 
 fn render_card(file: &AssetFile) -> String {
-    let style = stdout_style();
     let mut text = String::new();
-    let title = format!("Upload {} as a new {}", terminal_line(&file.file), file.kind.name());
-    let _ = writeln!(text, "{}", style.paint(PaintKind::Bold, title));
+    let _ = writeln!(text, "Upload {} as a new {}", terminal_line(&file.file), file.kind.name());
     let _ = writeln!(text, "  name         {}", terminal_line(&file.name));
     if !file.description.is_empty() {
         let _ = writeln!(text, "  description  {}", terminal_line(&file.description));
@@ -149,13 +135,8 @@ fn render_card(file: &AssetFile) -> String {
     text
 }
 
-fn print_asset(args: &UploadArgs, asset: u64, moderation: Option<ModerationState>) {
-    let review = moderation.and_then(|state| match state {
-        ModerationState::Approved => Some("approved"),
-        ModerationState::Reviewing => Some("reviewing"),
-        ModerationState::Rejected => Some("rejected"),
-        ModerationState::Unknown => None,
-    });
+fn print_asset(args: &UploadArgs, made: MadeAsset) {
+    let MadeAsset { asset, review } = made;
     if args.json {
         let line = json!({ "asset": asset, "review": review });
         print_line(&escape_line_ends(&line.to_string()));
@@ -163,8 +144,10 @@ fn print_asset(args: &UploadArgs, asset: u64, moderation: Option<ModerationState
     }
     print_line(&format!("rbxassetid://{asset}"));
     match review {
-        Some("reviewing") => print_status("Roblox reviews it; others see it only after that."),
-        Some("rejected") => print_status("Roblox has rejected it; it cannot be used."),
-        _ => {}
+        AssetReview::Reviewing => {
+            print_status("Roblox reviews it; others see it only after that.");
+        }
+        AssetReview::Rejected => print_status("Roblox has rejected it; it cannot be used."),
+        AssetReview::Approved | AssetReview::Unknown => {}
     }
 }

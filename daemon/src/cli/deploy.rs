@@ -13,15 +13,14 @@ use vector_ledger::Ledger;
 
 use super::log::format_time;
 use super::place_arg::PlaceArg;
-use super::style::{PaintKind, count_noun, terminal_line};
+use super::style::{count_noun, terminal_line};
 use super::terminal::{
     Terminal, confirm_question, escape_line_ends, print_line, print_status, print_stdout,
-    stdout_style,
 };
 use super::{ExitStatus, interrupt};
 use crate::tasks::deploy::{
-    DeployPlan, DeploySource, DeployTarget, PastUpload, UploadHistory, UploadOutcome,
-    VersionChanges, choose_target, deploy_version, plan_deploy,
+    DeployApproval, DeployPlan, DeploySource, DeployTarget, PastUpload, UploadHistory,
+    UploadOutcome, choose_target, deploy_version, format_size, plan_deploy,
 };
 
 /// Upload a place to Roblox: save it as a version, and publish it after a second yes.
@@ -114,11 +113,7 @@ struct DeployRun<'a> {
 impl DeployRun<'_> {
     fn save_and_publish(&self) -> anyhow::Result<ExitStatus> {
         let target = self.plan.target;
-        let is_published = self
-            .plan
-            .published
-            .as_ref()
-            .is_some_and(|published| published.upload.contents == self.source.contents);
+        let is_published = self.plan.is_published;
         let existing = self.plan.existing.as_ref().and_then(PastUpload::version);
         // Somebody may have published another version since, from Studio: an earlier one that is named
         // can always be published again.
@@ -128,6 +123,10 @@ impl DeployRun<'_> {
             print_status(&format!(
                 "Nothing to upload: the contents are version {version} of {target} already{published}."
             ));
+            let kind = if is_published { VersionKind::Published } else { VersionKind::Saved };
+            if self.args.json {
+                self.print_json(version, kind);
+            }
             return Ok(ExitStatus::Done);
         }
         if self.args.dry_run {
@@ -185,17 +184,19 @@ impl DeployRun<'_> {
 
     fn upload(&self, kind: VersionKind) -> anyhow::Result<u64> {
         let target = self.plan.target;
-        let by = if self.args.yes { Approver::Yes } else { Approver::Person };
+        let is_unasked = match kind {
+            VersionKind::Saved => self.args.yes,
+            VersionKind::Published => self.args.confirm_publish.is_some(),
+        };
+        let by = if is_unasked { Approver::Yes } else { Approver::Person };
+        let compared = self.plan.published.as_ref().map(|past| past.seq);
+        let approval = DeployApproval { kind, by, compared };
         let cancel = interrupt::cancel_switch();
-        let upload = || deploy_version(self.ledger, &self.source, target, kind, by, &cancel);
+        let upload = || deploy_version(self.ledger, &self.source, target, approval, &cancel);
         let what = format!("Uploading {}", format_size(self.source.bytes.len() as u64));
         let version = self.terminal.with_spinner(&what, upload)?;
         if self.args.json {
-            let line = json!({
-                "universe": target.universe, "place": target.place, "version": version,
-                "kind": kind, "contents": self.source.contents,
-            });
-            print_line(&escape_line_ends(&line.to_string()));
+            self.print_json(version, kind);
         } else {
             let done = match kind {
                 VersionKind::Saved => "Saved as",
@@ -204,6 +205,17 @@ impl DeployRun<'_> {
             print_line(&format!("{done} version {version} of {target}."));
         }
         Ok(version)
+    }
+}
+
+impl DeployRun<'_> {
+    fn print_json(&self, version: u64, kind: VersionKind) {
+        let target = self.plan.target;
+        let line = json!({
+            "universe": target.universe, "place": target.place, "version": version, "kind": kind,
+            "contents": self.source.contents,
+        });
+        print_line(&escape_line_ends(&line.to_string()));
     }
 }
 
@@ -226,27 +238,33 @@ fn target_of(
 }
 
 fn render_plan(source: &DeploySource, plan: &DeployPlan) -> String {
-    let style = stdout_style();
     let mut text = String::new();
-    let name = terminal_line(&source.place.name()).into_owned();
-    let _ = writeln!(text, "{}", style.paint(PaintKind::Bold, format!("Deploy {name}")));
+    let _ = writeln!(text, "Deploy {}", terminal_line(&source.place.name()));
     let _ = writeln!(text, "  to {}, {}", plan.target, format_size(source.bytes.len() as u64));
     if let Some(earlier) = source.earlier {
         let _ = writeln!(text, "  with the contents of upload {earlier}");
     }
-    for past in &plan.interrupted {
+    for past in &plan.unclear {
         let _ = writeln!(
             text,
-            "note: upload {} was interrupted, and Roblox may have its version. The same contents get the \
-             same version.",
+            "note: upload {} was interrupted or got no answer, and Roblox may have its version. The same \
+             contents get the same version.",
             past.seq
         );
     }
     let changes = &plan.changes;
     if let Some(past) = &plan.published {
         let version = past.version().unwrap_or_default();
-        let (when, what) = (format_time(past.at), describe_changes(changes));
-        let _ = writeln!(text, "Since version {version}, published {when}: {what}");
+        let when = format_time(past.at);
+        if plan.is_erased {
+            let _ = writeln!(
+                text,
+                "Version {version}, published {when}, cannot be compared: its contents were erased"
+            );
+        } else {
+            let what = changes.describe();
+            let _ = writeln!(text, "Since version {version}, published {when}: {what}");
+        }
     } else {
         let what = count_noun(changes.added, "instance");
         let _ = writeln!(text, "Nothing was published to it with this ledger before: {what}");
@@ -257,45 +275,20 @@ fn render_plan(source: &DeploySource, plan: &DeployPlan) -> String {
     if changes.more > 0 {
         let _ = writeln!(text, "  and {} more", changes.more);
     }
-    if !changes.not_updated.is_empty() {
+    let (named, more) = changes.named_not_updated();
+    if !named.is_empty() {
         text.push_str(
             "warning: an upload does not change these on Roblox; publish the place in Studio for them:\n",
         );
-        for it in changes.not_updated.iter().take(MAX_NOT_UPDATED) {
+        for it in named {
             let _ = writeln!(text, "  {}", terminal_line(it));
         }
-        let more = changes.not_updated.len().saturating_sub(MAX_NOT_UPDATED);
         if more > 0 {
             let _ = writeln!(text, "  and {more} more");
         }
     }
     text.truncate(text.trim_end().len());
     text
-}
-
-/// Maximum instances that are named as not updated.
-const MAX_NOT_UPDATED: usize = 10;
-
-fn describe_changes(changes: &VersionChanges) -> String {
-    if changes.is_empty() {
-        return "no differences".to_owned();
-    }
-    let parts = [
-        (changes.added, "instance", "added"),
-        (changes.removed, "instance", "removed"),
-        (changes.changed, "instance", "changed"),
-        (changes.scripts, "script", "with another text"),
-    ];
-    let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
-    let parts = parts.map(|(count, noun, what)| format!("{} {what}", count_noun(count, noun)));
-    parts.collect::<Vec<_>>().join(", ")
-}
-
-pub(super) fn format_size(bytes: u64) -> String {
-    match bytes {
-        0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
 }
 
 fn list_uploads(ledger: &Ledger, args: &DeployArgs) -> anyhow::Result<String> {

@@ -20,8 +20,8 @@ use vector_providers::http::CancelSwitch;
 
 use super::ledger_proposal::{LedgerProposal, read_workflow};
 use super::place_arg::{PlaceArg, read_place};
-use super::style::{PaintKind, count_noun, terminal_line};
-use super::terminal::{Terminal, confirm_question, print_status, stdout_style};
+use super::style::{count_noun, terminal_line};
+use super::terminal::{Terminal, confirm_question, print_status};
 use super::test::print_results;
 use super::{ExitStatus, error_sentence};
 use crate::tasks::deploy::{DeploySource, DeployTarget};
@@ -283,7 +283,7 @@ fn render_card(source: &DeploySource, plan: &VerifyPlan, request: &VerifyRequest
     let name = terminal_line(&source.place.name()).into_owned();
     let with = request.proposal.map(|it| format!(" with proposal {it}")).unwrap_or_default();
     let title = format!("Verify {name}{with} in Roblox's engine");
-    let _ = writeln!(text, "{}", stdout_style().paint(PaintKind::Bold, title));
+    let _ = writeln!(text, "{title}");
     let kilobytes = source.bytes.len() as f64 / 1e3;
     let what = plan.existing.map_or_else(
         || format!("gets it as a saved version, {kilobytes:.1} kB"),

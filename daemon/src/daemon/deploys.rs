@@ -8,6 +8,7 @@ use scene_schemas::api::{
     FailureKind, SessionId, UploadView,
 };
 use scene_schemas::entry::{Approver, Place, Seq};
+use vector_files::disk::canonical_path;
 use vector_ledger::Ledger;
 use vector_providers::http::CancelSwitch;
 
@@ -15,8 +16,8 @@ use super::handle::run_on_thread;
 use super::{DaemonActor, DaemonHandle};
 use crate::failure::failure;
 use crate::tasks::deploy::{
-    DeployError, DeployPlan, DeploySource, DeployTarget, PastUpload, UploadHistory, UploadOutcome,
-    choose_target, deploy_version, plan_deploy,
+    DeployApproval, DeployError, DeployPlan, DeploySource, DeployTarget, PastUpload, UploadHistory,
+    UploadOutcome, choose_target, deploy_version, plan_deploy, source_file,
 };
 
 /// Maximum uploads of a plan.
@@ -85,7 +86,7 @@ fn upload(
     file: &DeployFile,
     request: &DeployRequest,
 ) -> Result<DeployedVersion, Failure> {
-    let source =
+    let (source, _) =
         read_source(ledger, file, request.earlier).map_err(|error| deploy_failure(&error))?;
     if source.contents != request.contents {
         let message = "The place was changed after it was shown; nothing was uploaded.";
@@ -94,20 +95,29 @@ fn upload(
     }
     let target = DeployTarget { universe: request.universe, place: request.place };
     let cancel = CancelSwitch::new();
-    let uploaded = deploy_version(ledger, &source, target, request.kind, Approver::Person, &cancel);
+    let (kind, compared) = (request.kind, request.compared);
+    let approval = DeployApproval { kind, by: Approver::Person, compared };
+    let uploaded = deploy_version(ledger, &source, target, approval, &cancel);
     let version = uploaded.map_err(|error| deploy_failure(&error))?;
     Ok(DeployedVersion { version })
 }
 
+/// Returns what is uploaded. An earlier upload comes with its target, and is one of the same place.
 fn read_source(
     ledger: &Ledger,
     file: &DeployFile,
     earlier: Option<Seq>,
-) -> Result<DeploySource, DeployError> {
-    match earlier {
-        Some(seq) => DeploySource::earlier(ledger, seq).map(|(source, _)| source),
-        None => DeploySource::read(&file.path, file.is_project),
+) -> Result<(DeploySource, Option<DeployTarget>), DeployError> {
+    let Some(seq) = earlier else {
+        return Ok((DeploySource::read(&file.path, file.is_project)?, None));
+    };
+    let (source, target) = DeploySource::earlier(ledger, seq)?;
+    if source_file(&source.place) != canonical_path(&file.path).ok() {
+        let why =
+            format!("Upload {seq} is one of another place. Open that place and deploy it there.");
+        return Err(DeployError::Refused(why));
     }
+    Ok((source, Some(target)))
 }
 
 fn plan_view(
@@ -115,10 +125,15 @@ fn plan_view(
     file: &DeployFile,
     query: &DeployQuery,
 ) -> Result<DeployPlanView, DeployError> {
-    let source = read_source(ledger, file, query.earlier)?;
-    let target = match (query.universe, query.place) {
-        (Some(universe), Some(place)) => Some(DeployTarget { universe, place }),
-        _ => choose_target(ledger, &source.place)?,
+    let (source, own) = read_source(ledger, file, query.earlier)?;
+    let target = match (query.universe, query.place, own) {
+        (Some(universe), Some(place), _) => Some(DeployTarget { universe, place }),
+        (None, None, Some(own)) => Some(own),
+        (None, None, None) => choose_target(ledger, &source.place)?,
+        (Some(_), None, _) | (None, Some(_), _) => {
+            let why = "Name both the universe and the place, or none of them.";
+            return Err(DeployError::Refused(why.to_owned()));
+        }
     };
     let plan = target.map(|target| plan_deploy(ledger, &source, target)).transpose()?;
     let history = UploadHistory::read(ledger)?;
@@ -133,29 +148,30 @@ fn plan_view(
 }
 
 fn target_view(plan: DeployPlan) -> DeployTargetView {
-    let DeployPlan { target, published, existing, changes, interrupted: _ } = plan;
+    let (named, more) = plan.changes.named_not_updated();
     DeployTargetView {
-        universe: target.universe,
-        place: target.place,
-        published: published.as_ref().map(upload_view),
-        existing: existing.as_ref().map(upload_view),
-        added: changes.added as u64,
-        removed: changes.removed as u64,
-        changed: changes.changed as u64,
-        scripts: changes.scripts as u64,
-        lines: changes.lines,
-        more: changes.more as u64,
-        not_updated: changes.not_updated.into_iter().collect(),
+        universe: plan.target.universe,
+        place: plan.target.place,
+        published: plan.published.as_ref().map(upload_view),
+        existing: plan.existing.as_ref().map(upload_view),
+        is_published: plan.is_published,
+        is_erased: plan.is_erased,
+        unclear: plan.unclear.iter().map(upload_view).collect(),
+        summary: plan.changes.describe(),
+        more: plan.changes.more as u64,
+        not_updated: named.into_iter().map(str::to_owned).collect(),
+        more_not_updated: more as u64,
+        lines: plan.changes.lines,
     }
 }
 
 fn upload_view(past: &PastUpload) -> UploadView {
-    let failure = match &past.outcome {
-        UploadOutcome::Failed { reason, .. } => Some(reason.clone()),
-        UploadOutcome::Uploaded { .. } | UploadOutcome::Open => None,
+    let (failure, is_unclear) = match &past.outcome {
+        UploadOutcome::Failed { reason, is_unclear } => (Some(reason.clone()), *is_unclear),
+        UploadOutcome::Uploaded { .. } | UploadOutcome::Open => (None, false),
     };
     let (seq, at, upload) = (past.seq, past.at, past.upload.clone());
-    UploadView { seq, at, upload, version: past.version(), failure }
+    UploadView { seq, at, upload, version: past.version(), is_unclear, failure }
 }
 
 fn deploy_failure(error: &DeployError) -> Failure {

@@ -21,12 +21,12 @@ use vector_cloud::{
     AssetOperation, AssetOperationPath, AssetOwner, AssetUpload, CloudClient, CloudFailure,
     KeyPurpose, ModerationState, UploadFormat, UploadKind, UploadProgress, UploadedAsset,
 };
-use vector_ledger::{AppendBatch, Ledger, LedgerError};
+use vector_ledger::{AppendBatch, Ledger, LedgerError, WorkflowLease};
 use vector_providers::http::CancelSwitch;
 use vector_providers::keys::SecretKey;
 
 pub use self::past::{AssetUploadState, AssetUploads, PastAssetUpload};
-use super::cloud::{cloud_client, find_key, may_have_arrived, wait_for};
+use super::cloud::{cloud_client, find_key, wait_for};
 
 /// The driver of the workflows of uploads.
 const DRIVER: &str = "upload";
@@ -136,51 +136,126 @@ fn usual_kind(format: UploadFormat) -> AssetFileKind {
     found.map_or(AssetFileKind::Model, |(_, kind)| kind)
 }
 
-/// Uploads a file, or reads an interrupted upload of it to its end.
+/// An asset that was made of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MadeAsset {
+    pub asset: u64,
+    pub review: AssetReview,
+}
+
+/// Uploads a file, unless it was uploaded before: then the same asset is returned, or an interrupted upload
+/// is read to its end. With `again`, it is uploaded in any case.
 ///
 /// # Errors
 /// No asset was made, or that is not known.
 pub fn upload_asset(
     ledger: &Ledger,
     source: &AssetSource,
-    resumed: Option<&PastAssetUpload>,
+    again: bool,
     cancel: &CancelSwitch,
-) -> Result<UploadedAsset, AssetUploadError> {
-    let key = find_key(
-        KeyPurpose::Upload,
-        "Roblox takes uploads",
-        "upload the file on the Creator Dashboard",
-    );
-    let key = key.map_err(refuse_upload)?;
+) -> Result<MadeAsset, AssetUploadError> {
+    let begun = match begin_or_resume(ledger, source, again)? {
+        UploadStart::Made(made) => return Ok(made),
+        UploadStart::Begun(begun) => begun,
+    };
+    let key = find_upload_key().map_err(refuse_upload)?;
     let client = cloud_client().map_err(|failure| refuse_upload(failure.message))?;
     let cloud = UploadCloud { client, key, cancel };
-    let unread = resumed.and_then(|past| Some((past, past.operation()?)));
-    let (seq, workflow, outcome) = if let Some((past, operation)) = unread {
-        let Some(_lease) = ledger.try_lease(past.workflow)? else {
-            return Err(refuse_upload(format!(
-                "Upload {} is going on. Wait until it has ended.",
-                past.seq
-            )));
-        };
-        (past.seq, past.workflow, cloud.poll(&operation))
-    } else {
-        let started = begin_upload(ledger, source)?;
-        let outcome = cloud.send(ledger, &source.wanted(), started.seq, started.workflow)?;
-        (started.seq, started.workflow, outcome)
+    let (seq, workflow) = (begun.seq, begun.lease.workflow());
+    let end = match &begun.operation {
+        Some(operation) => cloud.poll(operation),
+        None => cloud.send(ledger, &source.wanted(), seq, workflow)?,
     };
-    let (result, entries) = settle(seq, outcome);
+    let (result, entries) = settle(seq, end);
     ledger.append(AppendBatch { workflow: Some(workflow), entries, blobs: Vec::new() })?;
     result
 }
 
-/// An upload whose intention is recorded.
-struct BegunUpload {
-    seq: Seq,
-    workflow: Seq,
-    _lease: vector_ledger::WorkflowLease,
+fn find_upload_key() -> Result<SecretKey, String> {
+    let otherwise = "upload the file on the Creator Dashboard";
+    find_key(KeyPurpose::Upload, "Roblox takes uploads", otherwise)
 }
 
-fn begin_upload(ledger: &Ledger, source: &AssetSource) -> Result<BegunUpload, AssetUploadError> {
+/// How an upload starts.
+enum UploadStart {
+    /// The file is an asset already.
+    Made(MadeAsset),
+    Begun(BegunAssetUpload),
+}
+
+/// An upload whose intention is recorded. The lease tells others that it goes on.
+struct BegunAssetUpload {
+    seq: Seq,
+    lease: WorkflowLease,
+    /// The operation of one that was interrupted.
+    operation: Option<AssetOperationPath>,
+}
+
+/// Looks for an upload of the same file, and records a new one if there is none. Others wait meanwhile.
+fn begin_or_resume(
+    ledger: &Ledger,
+    source: &AssetSource,
+    again: bool,
+) -> Result<UploadStart, AssetUploadError> {
+    let _lock = ledger.lock_applying()?;
+    let find = || -> Result<Option<PastAssetUpload>, LedgerError> {
+        let history = AssetUploads::read(ledger)?;
+        Ok(history.find_same(&source.file).filter(|_| !again).cloned())
+    };
+    let Some(past) = find()? else {
+        // What cannot be sent at all is not recorded.
+        find_upload_key().map_err(refuse_upload)?;
+        return begin_upload(ledger, source).map(UploadStart::Begun);
+    };
+    let lease = match past.state {
+        AssetUploadState::Uploaded { .. } => None,
+        AssetUploadState::Unclear | AssetUploadState::Failed => {
+            let lease = ledger.try_lease(past.workflow)?;
+            Some(lease.ok_or_else(|| {
+                let why = format!("Upload {} is going on. Wait until it has ended.", past.seq);
+                refuse_upload(why)
+            })?)
+        }
+    };
+    // It may have ended until it was leased.
+    let past = find()?.unwrap_or(past);
+    match (&past.state, lease) {
+        (AssetUploadState::Uploaded { asset, review }, _) => {
+            Ok(UploadStart::Made(MadeAsset { asset: *asset, review: *review }))
+        }
+        (_, Some(lease)) if past.operation().is_some() => {
+            let (seq, operation) = (past.seq, past.operation());
+            Ok(UploadStart::Begun(BegunAssetUpload { seq, lease, operation }))
+        }
+        _ => {
+            close_unanswered(ledger, &past)?;
+            Err(refuse_upload(
+                "An upload of this file got no answer, and Roblox may have it: look at \
+                 https://create.roblox.com/dashboard/creations. --again uploads it once more.",
+            ))
+        }
+    }
+}
+
+/// Ends the workflow of an upload whose process was stopped before there was an answer.
+fn close_unanswered(ledger: &Ledger, past: &PastAssetUpload) -> Result<(), LedgerError> {
+    let records = ledger.workflow_records_after(past.workflow, past.seq)?;
+    if records.iter().any(|it| matches!(it.entry, Entry::Finished { .. })) {
+        return Ok(());
+    }
+    let reason = "Vector was stopped during the upload.".to_owned();
+    let entries = vec![
+        Entry::UploadFailed { upload: past.seq, reason, is_unclear: true },
+        Entry::Finished { outcome: Finish::Failed, summary: None },
+    ];
+    let workflow = Some(past.workflow);
+    ledger.append(AppendBatch { workflow, entries, blobs: Vec::new() }).map(drop)
+}
+
+fn begin_upload(
+    ledger: &Ledger,
+    source: &AssetSource,
+) -> Result<BegunAssetUpload, AssetUploadError> {
     let file = &source.file;
     let place = FilePlace {
         file: file.file.clone(),
@@ -203,7 +278,7 @@ fn begin_upload(ledger: &Ledger, source: &AssetSource) -> Result<BegunUpload, As
     let batch = AppendBatch { workflow: None, entries, blobs: Vec::new() };
     let (records, lease) = ledger.start_workflow(batch)?;
     let seq = records.last().map_or(Seq(0), |record| record.seq);
-    Ok(BegunUpload { seq, workflow: lease.workflow(), _lease: lease })
+    Ok(BegunAssetUpload { seq, lease, operation: None })
 }
 
 /// How an upload ended.
@@ -214,12 +289,12 @@ enum UploadEnd {
 
 impl UploadEnd {
     fn of_failure(failure: CloudFailure) -> Self {
-        Self::Failed { is_unclear: may_have_arrived(failure.kind), reason: failure.message }
+        Self::Failed { is_unclear: failure.may_have_acted, reason: failure.message }
     }
 }
 
 /// Returns the result for the user, and the entries that record it.
-fn settle(upload: Seq, end: UploadEnd) -> (Result<UploadedAsset, AssetUploadError>, Vec<Entry>) {
+fn settle(upload: Seq, end: UploadEnd) -> (Result<MadeAsset, AssetUploadError>, Vec<Entry>) {
     match end {
         UploadEnd::Made(made) => {
             let review = match made.moderation {
@@ -231,7 +306,7 @@ fn settle(upload: Seq, end: UploadEnd) -> (Result<UploadedAsset, AssetUploadErro
             let summary = Some(format!("Uploaded as rbxassetid://{}.", made.asset));
             let uploaded = Entry::AssetUploaded { upload, asset: made.asset, review };
             let finished = Entry::Finished { outcome: Finish::Done, summary };
-            (Ok(made), vec![uploaded, finished])
+            (Ok(MadeAsset { asset: made.asset, review }), vec![uploaded, finished])
         }
         UploadEnd::Failed { reason, is_unclear } => {
             let failed = Entry::UploadFailed { upload, reason: reason.clone(), is_unclear };
@@ -295,7 +370,10 @@ impl UploadCloud<'_> {
             match answer.and_then(|body| AssetOperation::read(&body)) {
                 Ok(AssetOperation { progress: UploadProgress::Pending, .. }) => {}
                 Ok(operation) => return end_of(operation.progress),
-                Err(failure) => return UploadEnd::of_failure(failure),
+                // Roblox has the file, whatever the question for the operation comes to.
+                Err(CloudFailure { message: reason, .. }) => {
+                    return UploadEnd::Failed { reason, is_unclear: true };
+                }
             }
             if since.elapsed() > MAX_POLL {
                 let reason = format!(

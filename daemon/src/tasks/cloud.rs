@@ -79,8 +79,7 @@ pub fn upload_version(
     let client = cloud_client()?;
     let sent = wait_for(client.read(request, Some(key.expose())), cancel);
     // The request may be on its way when it is cancelled.
-    let stopped = |message| CloudFailure { kind: CloudFailureKind::Unreachable, message };
-    upload.read_version(&sent.map_err(stopped)??)
+    upload.read_version(&sent.map_err(CloudFailure::stopped)??)
 }
 
 /// The size limit of an asset, after decompression.
@@ -229,22 +228,6 @@ fn page_json(page: &SearchPage) -> Json {
         }
     }
     answer
-}
-
-/// Whether the service may have acted on a request that failed.
-pub(super) fn may_have_arrived(kind: CloudFailureKind) -> bool {
-    match kind {
-        CloudFailureKind::Server | CloudFailureKind::Unreachable | CloudFailureKind::Unreadable => {
-            true
-        }
-        CloudFailureKind::Invalid
-        | CloudFailureKind::Unauthorized
-        | CloudFailureKind::PaymentRequired
-        | CloudFailureKind::Forbidden
-        | CloudFailureKind::NotFound
-        | CloudFailureKind::Conflict
-        | CloudFailureKind::TooMany { .. } => false,
-    }
 }
 
 /// Waits for a request, unless it is cancelled.

@@ -401,7 +401,7 @@ fn commit_message(
         (None, None) => "Apply what was accepted".to_owned(),
     };
     let first = subject.lines().find(|line| !line.trim().is_empty()).unwrap_or("Vector").trim();
-    let mut text: String = first.chars().take(MAX_SUBJECT_CHARS).collect();
+    let mut text: String = one_line(first).chars().take(MAX_SUBJECT_CHARS).collect();
     text.push('\n');
     let mut run = None;
     for accepted in &new {

@@ -20,16 +20,16 @@ use scene_schemas::entry::{
 use scene_schemas::proposal::Mode;
 use vector_cloud::{CloudFailure, PlaceFormat, PlaceVersionUpload};
 use vector_files::place_file::PlaceFile;
-use vector_ledger::{AppendBatch, Ledger, LedgerError};
+use vector_ledger::{AppendBatch, Ledger, LedgerError, WorkflowLease};
 use vector_place::{FileFormat, Scene};
 use vector_providers::http::CancelSwitch;
 use vector_providers::keys::SecretKey;
 use vector_rojo_project::RojoProject;
 
-pub use self::changes::VersionChanges;
-pub(super) use self::past::source_file;
+pub use self::changes::{VersionChanges, format_size};
+pub use self::past::source_file;
 pub use self::past::{PastUpload, UploadHistory, UploadOutcome};
-use super::cloud::{find_publish_key, find_verify_key, may_have_arrived, upload_version};
+use super::cloud::{find_publish_key, find_verify_key, upload_version};
 
 /// What a version is uploaded for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,7 +174,9 @@ pub(super) fn open_scene(bytes: &[u8]) -> Result<Scene, DeployError> {
 /// Returns the place of Roblox that a place was uploaded to last, or that its project file names.
 pub fn choose_target(ledger: &Ledger, place: &Place) -> Result<Option<DeployTarget>, LedgerError> {
     let history = UploadHistory::read(ledger)?;
-    if let Some(last) = history.of_place(ledger, place)?.last() {
+    let uploads = history.of_place(ledger, place)?;
+    // One that was refused may have named a wrong place.
+    if let Some(last) = uploads.iter().rev().find(|past| past.version().is_some()) {
         return Ok(Some(last.target()));
     }
     let Place::Project(project) = place else { return Ok(None) };
@@ -190,10 +192,14 @@ pub struct DeployPlan {
     pub published: Option<PastUpload>,
     /// The version that has these contents already.
     pub existing: Option<PastUpload>,
+    /// Whether the published version has these contents, as far as is known.
+    pub is_published: bool,
     /// The differences from the published version, or what a first version contains.
     pub changes: VersionChanges,
-    /// Uploads to this place whose processes were stopped.
-    pub interrupted: Vec<PastUpload>,
+    /// Whether the contents of the published version were erased, so that nothing is compared.
+    pub is_erased: bool,
+    /// Uploads to this place that Roblox may have, newest first.
+    pub unclear: Vec<PastUpload>,
 }
 
 /// Determines what an upload would do. Uploads of stopped processes are recorded as failed.
@@ -206,35 +212,53 @@ pub fn plan_deploy(
     target: DeployTarget,
 ) -> Result<DeployPlan, DeployError> {
     let mut history = UploadHistory::read(ledger)?;
-    let interrupted = history.close_interrupted(ledger, target)?;
+    history.close_interrupted(ledger)?;
     let published = history.last_published(target).cloned();
     let before = match &published {
         Some(past) => ledger.read_blob(&past.upload.contents)?,
         None => None,
     };
+    let is_erased = published.is_some() && before.is_none();
     let after = open_scene(&source.bytes)?;
     let changes = match &before {
         Some(before) => VersionChanges::between(&open_scene(before)?, &after),
         None => VersionChanges::of_first(&after),
     };
-    let existing = history.with_contents(target, &source.contents).cloned();
-    Ok(DeployPlan { target, published, existing, changes, interrupted })
+    Ok(DeployPlan {
+        target,
+        existing: history.with_contents(target, &source.contents).cloned(),
+        is_published: history.is_published(target, &source.contents),
+        published,
+        changes,
+        is_erased,
+        unclear: history.unclear(target),
+    })
 }
 
-/// Uploads a version. Returns its number.
+/// Uploads a version that the person was shown. Returns its number.
 ///
 /// # Errors
-/// It was not uploaded, or that is not known. Publishing is refused for contents that were not saved.
+/// It was not uploaded, or that is not known. Publishing is refused for contents that were not saved, and
+/// if another version was published after `compared`, the one that the contents were compared with.
 pub fn deploy_version(
     ledger: &Ledger,
     source: &DeploySource,
     target: DeployTarget,
-    kind: VersionKind,
-    by: Approver,
+    approval: DeployApproval,
     cancel: &CancelSwitch,
 ) -> Result<u64, DeployError> {
-    let wanted = VersionRequest { target, kind, by, purpose: UploadPurpose::Deploy };
+    let DeployApproval { kind, by, compared } = approval;
+    let wanted = VersionRequest { target, kind, by, compared, purpose: UploadPurpose::Deploy };
     send_version(ledger, source, wanted, cancel)
+}
+
+/// What a person approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeployApproval {
+    pub kind: VersionKind,
+    pub by: Approver,
+    /// The upload of the published version that the contents were compared with.
+    pub compared: Option<Seq>,
 }
 
 /// A version that is to be uploaded.
@@ -243,6 +267,8 @@ pub(super) struct VersionRequest {
     pub(super) target: DeployTarget,
     pub(super) kind: VersionKind,
     pub(super) by: Approver,
+    /// As in [`DeployApproval`].
+    pub(super) compared: Option<Seq>,
     pub(super) purpose: UploadPurpose,
 }
 
@@ -256,7 +282,7 @@ pub(super) fn send_version(
     request: VersionRequest,
     cancel: &CancelSwitch,
 ) -> Result<u64, DeployError> {
-    let VersionRequest { target, kind, by, purpose } = request;
+    let VersionRequest { target, kind, by, compared, purpose } = request;
     // What cannot be sent at all is not recorded.
     let key = purpose.find_key().map_err(refuse_deploy)?;
     let wanted = PlaceVersionUpload {
@@ -282,7 +308,8 @@ pub(super) fn send_version(
         by,
         earlier: source.earlier,
     };
-    let (seq, workflow, _lease) = begin_upload(ledger, source, upload, purpose)?;
+    let begun = begin_upload(ledger, source, upload, purpose, compared)?;
+    let (seq, workflow) = (begun.seq, begun.lease.workflow());
     let sent = upload_version(&request, &wanted, &key, cancel);
     let (outcome, entries) = match sent {
         Ok(version) => {
@@ -293,8 +320,7 @@ pub(super) fn send_version(
             let finished = Entry::Finished { outcome: Finish::Done, summary: Some(summary) };
             (Ok(version), vec![Entry::Uploaded { upload: seq, version }, finished])
         }
-        Err(CloudFailure { kind, message }) => {
-            let is_unclear = may_have_arrived(kind);
+        Err(CloudFailure { message, may_have_acted: is_unclear, .. }) => {
             let failed = Entry::UploadFailed { upload: seq, reason: message.clone(), is_unclear };
             let finished = Entry::Finished { outcome: Finish::Failed, summary: None };
             (Err(refuse_deploy(describe_failure(&message, is_unclear))), vec![failed, finished])
@@ -314,18 +340,25 @@ fn describe_failure(message: &str, is_unclear: bool) -> String {
     message.to_owned()
 }
 
+/// An upload whose beginning is recorded. The lease tells others that it goes on.
+struct BegunUpload {
+    seq: Seq,
+    lease: WorkflowLease,
+}
+
 /// Records that an upload begins. Only one at a time goes to a place of Roblox.
 fn begin_upload(
     ledger: &Ledger,
     source: &DeploySource,
     upload: PlaceUpload,
     purpose: UploadPurpose,
-) -> Result<(Seq, Seq, vector_ledger::WorkflowLease), DeployError> {
+    compared: Option<Seq>,
+) -> Result<BegunUpload, DeployError> {
     let target = DeployTarget { universe: upload.universe, place: upload.place };
     // Another process looks and begins only when this one has begun.
     let _lock = ledger.lock_applying()?;
     let mut history = UploadHistory::read(ledger)?;
-    history.close_interrupted(ledger, target)?;
+    history.close_interrupted(ledger)?;
     let running = history.to_target(target).find(|past| past.outcome == UploadOutcome::Open);
     if let Some(running) = running {
         return Err(refuse_deploy(format!(
@@ -339,6 +372,14 @@ fn begin_upload(
         return Err(refuse_deploy(format!(
             "These contents are not saved as a version of {target}. Save them first, look at the saved \
              version in Studio, and then publish it."
+        )));
+    }
+    let last = history.last_published(target);
+    if upload.kind == VersionKind::Published && last.map(|past| past.seq) != compared {
+        let version = last.and_then(PastUpload::version).unwrap_or_default();
+        return Err(refuse_deploy(format!(
+            "Version {version} of {target} was published after this one was compared. Look at what \
+             changes now, and publish again."
         )));
     }
     let started = Entry::Started {
@@ -356,5 +397,5 @@ fn begin_upload(
     let blobs = vec![source.bytes.to_vec()];
     let (records, lease) = ledger.start_workflow(AppendBatch { workflow: None, entries, blobs })?;
     let seq = records.last().map_or(Seq(0), |record| record.seq);
-    Ok((seq, lease.workflow(), lease))
+    Ok(BegunUpload { seq, lease })
 }

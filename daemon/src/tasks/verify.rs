@@ -135,6 +135,7 @@ pub fn run_verify(
         target: plan.target,
         kind: VersionKind::Saved,
         by,
+        compared: None,
         purpose: UploadPurpose::Verify,
     };
     let version = match plan.existing {

@@ -40,6 +40,9 @@ pub struct DeployRequest {
     pub kind: VersionKind,
     /// The contents that the person was shown.
     pub contents: Fingerprint,
+    /// The upload of the published version that the contents were compared with. None if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Seq>,
     /// The earlier upload whose contents these are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Seq>,
@@ -84,20 +87,22 @@ pub struct DeployTargetView {
     /// The version that has these contents already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub existing: Option<UploadView>,
-    /// Number of instances that are added.
-    pub added: u64,
-    /// Number of instances that are removed.
-    pub removed: u64,
-    /// Number of instances that are moved or have other properties.
-    pub changed: u64,
-    /// Number of scripts with another text.
-    pub scripts: u64,
+    /// Whether the published version has these contents, as far as is known.
+    pub is_published: bool,
+    /// Whether the contents of the published version were erased, so that nothing is compared.
+    pub is_erased: bool,
+    /// Uploads that Roblox may have, newest first.
+    pub unclear: Vec<UploadView>,
+    /// The changes in a few words.
+    pub summary: String,
     /// One line for each difference, at most 200.
     pub lines: Vec<String>,
     /// Number of lines that are left out.
     pub more: u64,
-    /// The changed instances that an upload does not change on Roblox.
+    /// The changed instances that an upload does not change on Roblox, at most 10.
     pub not_updated: Vec<String>,
+    /// Number of such instances that are left out.
+    pub more_not_updated: u64,
 }
 
 /// An upload on record.
@@ -113,6 +118,8 @@ pub struct UploadView {
     /// The number that Roblox gave the version. None if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
+    /// Whether Roblox may have it although there was a failure.
+    pub is_unclear: bool,
     /// Why there is no version. None if there is one, or the upload goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,

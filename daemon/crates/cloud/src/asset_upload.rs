@@ -310,13 +310,16 @@ impl AssetUpload {
             ));
         }
         let limit = Self::SIDE_LIMIT;
-        if let Some(PixelSize { width, height }) = self.format.pixel_size(&self.bytes)
-            && (width.max(height) >= limit || width.min(height) == 0)
-        {
-            return Some(format!(
-                "The image has {width} × {height} pixels, and Roblox takes less than {limit} on each \
-                 side. Scale it down."
-            ));
+        if let Some(PixelSize { width, height }) = self.format.pixel_size(&self.bytes) {
+            if width.min(height) == 0 {
+                return Some("The image has no pixels. Save it again.".to_owned());
+            }
+            if width.max(height) >= limit {
+                return Some(format!(
+                    "The image has {width} × {height} pixels, and Roblox takes less than {limit} on \
+                     each side. Scale it down."
+                ));
+            }
         }
         let seconds = self.format.seconds(&self.bytes).filter(|it| *it > Self::MAX_SECONDS.into());
         seconds.map(|seconds| {

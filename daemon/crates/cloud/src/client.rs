@@ -224,11 +224,15 @@ impl CloudClient {
 
     async fn send_with_retries(&self, sent: &SentRequest<'_>) -> Result<Vec<u8>, CloudFailure> {
         let mut attempt = 1;
+        let mut may_have_acted = false;
         loop {
-            let FailedAttempt { failure, is_unsent } = match self.try_once(sent).await {
+            let FailedAttempt { mut failure, is_unsent } = match self.try_once(sent).await {
                 Ok(body) => return Ok(body),
                 Err(failed) => failed,
             };
+            // What an earlier attempt may have done is not undone by the refusal of a later one.
+            may_have_acted |= failure.may_have_acted && !is_unsent;
+            failure.may_have_acted = may_have_acted;
             let pause = match failure.kind {
                 CloudFailureKind::TooMany { retry_after: Some(after) } => after,
                 _ => FIRST_PAUSE * 2_u32.pow(attempt - 1),

@@ -55,6 +55,8 @@ pub struct CloudFailure {
     pub kind: CloudFailureKind,
     /// What failed, and what to do.
     pub message: String,
+    /// Whether the service may have acted on the request all the same.
+    pub may_have_acted: bool,
 }
 
 impl CloudFailure {
@@ -62,7 +64,12 @@ impl CloudFailure {
         let message = format!(
             "{host} cannot be reached: {reason}. Check the connection to the internet, and try again."
         );
-        Self { kind: CloudFailureKind::Unreachable, message }
+        Self { kind: CloudFailureKind::Unreachable, message, may_have_acted: true }
+    }
+
+    /// A request that was stopped while it was sent, or while its answer was awaited.
+    pub fn stopped(message: String) -> Self {
+        Self { kind: CloudFailureKind::Unreachable, message, may_have_acted: true }
     }
 
     /// A service that does not answer in time.
@@ -75,31 +82,20 @@ impl CloudFailure {
             "The answer of {host} cannot be read: {reason}. Try again; if that does not help, an update \
              of Vector may."
         );
-        Self { kind: CloudFailureKind::Unreadable, message }
+        Self { kind: CloudFailureKind::Unreadable, message, may_have_acted: true }
     }
 
     /// A request that Vector does not send, because the service would refuse it.
     pub(crate) fn refused(message: &str) -> Self {
-        Self { kind: CloudFailureKind::Invalid, message: message.to_owned() }
+        let (kind, message) = (CloudFailureKind::Invalid, message.to_owned());
+        Self { kind, message, may_have_acted: false }
     }
 
     /// Adds, if the service may have acted on a request all the same, that it may have. Such a request
     /// is not sent again.
     #[must_use]
     pub(crate) fn with_retry_policy(mut self, retry: RetryPolicy) -> Self {
-        let is_open = match self.kind {
-            CloudFailureKind::Server
-            | CloudFailureKind::Unreachable
-            | CloudFailureKind::Unreadable => true,
-            CloudFailureKind::Invalid
-            | CloudFailureKind::Unauthorized
-            | CloudFailureKind::PaymentRequired
-            | CloudFailureKind::Forbidden
-            | CloudFailureKind::NotFound
-            | CloudFailureKind::Conflict
-            | CloudFailureKind::TooMany { .. } => false,
-        };
-        if is_open && retry == RetryPolicy::Unprocessed {
+        if self.may_have_acted && retry == RetryPolicy::Unprocessed {
             self.message.push_str(
                 " The request may have been completed all the same: check that before you repeat it.",
             );
@@ -145,7 +141,10 @@ impl CloudFailure {
             None => own.unwrap_or(next).to_owned(),
         };
         let detail = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
-        Self { kind, message: format!("{host} answered {status}{detail}. {next}") }
+        let message = format!("{host} answered {status}{detail}. {next}");
+        let may_have_acted =
+            matches!(kind, CloudFailureKind::Server | CloudFailureKind::Unreadable);
+        Self { kind, message, may_have_acted }
     }
 }
 

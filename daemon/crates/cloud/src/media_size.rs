@@ -42,7 +42,11 @@ pub(crate) fn wav_seconds(bytes: &[u8]) -> Option<f64> {
     while let (Some(name), Some(size)) = (bytes.get(at..at + 4), read_u32(bytes, at + 4)) {
         match name {
             b"fmt " => rate = read_u32(bytes, at + 16).filter(|it| *it > 0),
-            b"data" => return Some(f64::from(size) / f64::from(rate?)),
+            // A sound that was written to a stream says no size of its own.
+            b"data" => {
+                let size = (size as usize).min(bytes.len() - (at + 8));
+                return Some(size as f64 / f64::from(rate?));
+            }
             _ => {}
         }
         // A chunk of an odd size is followed by a byte that fills it up.

@@ -105,9 +105,8 @@ pub fn erase_entry(entry: Entry) -> Entry {
         Entry::CommentsAnswered { proposal, .. } => {
             Entry::CommentsAnswered { proposal, replies: Vec::new() }
         }
-        Entry::RuleAdded { rule: TaskRule { class, .. }, proposal } => {
-            let scope = RuleScope::Erased {};
-            Entry::RuleAdded { rule: TaskRule { class, scope }, proposal }
+        Entry::RuleAdded { rule, proposal } => {
+            Entry::RuleAdded { rule: erase_rule(&rule), proposal }
         }
         same @ (Entry::Requested { .. }
         | Entry::PermissionRequested { .. }
@@ -133,6 +132,10 @@ fn erase_run_end(entry: Entry) -> Entry {
     };
     let failure = failure.map(|_| erased_text());
     Entry::CloudRunFinished { run, passed, failed, skipped, failure }
+}
+
+fn erase_rule(rule: &TaskRule) -> TaskRule {
+    TaskRule { class: rule.class, scope: RuleScope::Erased {} }
 }
 
 fn erase_steps(steps: Vec<Step>) -> Vec<Step> {

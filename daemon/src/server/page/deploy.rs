@@ -6,6 +6,7 @@ use scene_schemas::entry::VersionKind;
 
 use super::format;
 use super::format::safe_text;
+use crate::tasks::deploy::format_size;
 
 /// Renders the plan: where to, what changes, and the uploads so far.
 pub(super) fn plan_view(query: &DeployQuery, plan: &DeployPlanView) -> Markup {
@@ -28,11 +29,11 @@ pub(super) fn plan_view(query: &DeployQuery, plan: &DeployPlanView) -> Markup {
             form.panel.pad data-act="deploy-target" data-session=(query.session) data-earlier=[query.earlier] {
                 label.field {
                     span { "Universe ID" }
-                    input name="universe" value=(id(target.map(|it| it.universe))) required inputmode="numeric" pattern="[0-9]{1,18}" autocomplete="off";
+                    input name="universe" value=(id(target.map(|it| it.universe))) required inputmode="numeric" pattern="[0-9]{1,15}" autocomplete="off";
                 }
                 label.field {
                     span { "Place ID" }
-                    input name="place" value=(id(target.map(|it| it.place))) required inputmode="numeric" pattern="[0-9]{1,18}" autocomplete="off";
+                    input name="place" value=(id(target.map(|it| it.place))) required inputmode="numeric" pattern="[0-9]{1,15}" autocomplete="off";
                 }
                 div.buttons { button.main[target.is_none()] type="submit" { "Compare" } }
                 @if target.is_none() {
@@ -47,14 +48,18 @@ pub(super) fn plan_view(query: &DeployQuery, plan: &DeployPlanView) -> Markup {
 
 fn target_card(query: &DeployQuery, plan: &DeployPlanView, target: &DeployTargetView) -> Markup {
     let version = target.existing.as_ref().and_then(|it| it.version);
-    let is_published = query.earlier.is_none()
-        && target.published.as_ref().is_some_and(|it| it.upload.contents == plan.contents);
+    let is_published = query.earlier.is_none() && target.is_published;
+    let compared = target.published.as_ref().map(|it| it.seq);
     html! {
         section #deploy.panel.pad data-session=(query.session) data-universe=(target.universe)
-            data-place=(target.place) data-contents=(plan.contents) data-earlier=[query.earlier]
+            data-place=(target.place) data-contents=(plan.contents) data-earlier=[query.earlier] data-compared=[compared]
             data-name=(format::place_name(&plan.name)) {
             h2 {
                 @match &target.published {
+                    Some(published) if target.is_erased => {
+                        "Version " (published.version.unwrap_or_default())
+                        " cannot be compared: its contents were erased"
+                    }
                     Some(published) => {
                         "Since version " (published.version.unwrap_or_default()) ", published "
                         (format::time_element(published.at))
@@ -62,7 +67,10 @@ fn target_card(query: &DeployQuery, plan: &DeployPlanView, target: &DeployTarget
                     None => "Nothing was published to this place from here yet",
                 }
             }
-            p { (change_counts(target)) ", " (size_text(plan.size)) }
+            @for it in &target.unclear {
+                p.bad { "Upload " (it.seq) " was interrupted or got no answer, and Roblox may have its version. The same contents get the same version." }
+            }
+            p { (target.summary) ", " (format_size(plan.size)) }
             @if !target.lines.is_empty() {
                 pre.changes tabindex="0" {
                     @for line in &target.lines { (safe_text(line)) "\n" }
@@ -71,8 +79,8 @@ fn target_card(query: &DeployQuery, plan: &DeployPlanView, target: &DeployTarget
             }
             @if !target.not_updated.is_empty() {
                 p.bad { b { "An upload does not change these on Roblox. Publish the place in Studio for them." } }
-                ul.plainly { @for it in target.not_updated.iter().take(NAMED) { li { code { (safe_text(it)) } } } }
-                @if target.not_updated.len() > NAMED { p.dim { "and " (target.not_updated.len() - NAMED) " more" } }
+                ul.plainly { @for it in &target.not_updated { li { code { (safe_text(it)) } } } }
+                @if target.more_not_updated > 0 { p.dim { "and " (target.more_not_updated) " more" } }
             }
             @match version {
                 Some(version) if is_published => p.good { b { "Version " (version) " has these contents and is published" } },
@@ -88,33 +96,6 @@ fn target_card(query: &DeployQuery, plan: &DeployPlanView, target: &DeployTarget
     }
 }
 
-/// Maximum instances that are named as not updated.
-const NAMED: usize = 10;
-
-fn change_counts(target: &DeployTargetView) -> String {
-    let counts = [
-        (target.added, "instance", "added"),
-        (target.removed, "instance", "removed"),
-        (target.changed, "instance", "changed"),
-        (target.scripts, "script", "with another text"),
-    ];
-    if target.published.is_none() {
-        return format::count_text(target.added as usize, "instance");
-    }
-    let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
-    let texts = counts
-        .map(|(count, noun, what)| format!("{} {what}", format::count_text(count as usize, noun)));
-    let text = texts.collect::<Vec<_>>().join(", ");
-    if text.is_empty() { "No differences".to_owned() } else { text }
-}
-
-fn size_text(bytes: u64) -> String {
-    match bytes {
-        0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
-}
-
 fn upload_list(query: &DeployQuery, uploads: &[UploadView]) -> Markup {
     html! {
         section.panel.pad {
@@ -125,7 +106,7 @@ fn upload_list(query: &DeployQuery, uploads: &[UploadView]) -> Markup {
                     li {
                         (format::time_element(it.at)) " "
                         b { (outcome_text(it)) }
-                        ", place " (it.upload.place) ", " (size_text(it.upload.size)) " "
+                        ", place " (it.upload.place) ", " (format_size(it.upload.size)) " "
                         @if it.version.is_some() {
                             a href={ "#/deploy/" (query.session) "/" (it.seq) } { "use these contents" }
                         }
@@ -141,6 +122,7 @@ fn outcome_text(view: &UploadView) -> String {
     match (view.version, &view.failure, view.upload.kind) {
         (Some(version), _, VersionKind::Saved) => format!("Saved as version {version}"),
         (Some(version), _, VersionKind::Published) => format!("Published version {version}"),
+        (None, Some(_), _) if view.is_unclear => "Not known".to_owned(),
         (None, Some(_), _) => "Failed".to_owned(),
         (None, None, _) => "Going on".to_owned(),
     }

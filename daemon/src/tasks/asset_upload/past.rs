@@ -1,6 +1,6 @@
 //! The uploads of files that the ledger records.
 
-use scene_schemas::entry::{AssetAccount, AssetFile, Entry, Record, Seq};
+use scene_schemas::entry::{AssetAccount, AssetFile, AssetReview, Entry, Record, Seq};
 use vector_cloud::AssetOperationPath;
 use vector_ledger::{Ledger, LedgerError};
 
@@ -9,6 +9,7 @@ use vector_ledger::{Ledger, LedgerError};
 pub enum AssetUploadState {
     Uploaded {
         asset: u64,
+        review: AssetReview,
     },
     /// It is not known whether there is an asset: Vector was stopped, or there was no answer.
     Unclear,
@@ -65,9 +66,9 @@ impl AssetUploads {
                     past.operation = Some(operation);
                 }
             }
-            Entry::AssetUploaded { upload, asset, .. } => {
+            Entry::AssetUploaded { upload, asset, review } => {
                 if let Some(past) = self.find(upload) {
-                    past.state = AssetUploadState::Uploaded { asset };
+                    past.state = AssetUploadState::Uploaded { asset, review };
                 }
             }
             Entry::UploadFailed { upload, is_unclear: false, .. } => {
@@ -96,8 +97,10 @@ impl AssetUploads {
         self.uploads.iter().rev().find(is_same)
     }
 
-    /// Returns the account of the newest upload.
+    /// Returns the account of the newest asset.
     pub fn last_account(&self) -> Option<AssetAccount> {
-        self.uploads.last().map(|past| past.file.account)
+        let is_made =
+            |past: &&PastAssetUpload| matches!(past.state, AssetUploadState::Uploaded { .. });
+        self.uploads.iter().rev().find(is_made).map(|past| past.file.account)
     }
 }

@@ -1,12 +1,20 @@
 //! Pushing a branch with plain Git, and the address at which its pull request is opened.
 
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use url::Url;
 
 use super::git::{GitIndex, HEADS};
 use super::{CommitError, ErrorContext, refuse_commit};
 use crate::merges::GIT_NOT_STARTED;
+
+/// How long a push may take that cannot ask anybody.
+const MAX_PUSH: Duration = Duration::from_mins(5);
+/// How often it is looked whether a push has ended.
+const PUSH_PAUSE: Duration = Duration::from_millis(20);
 
 /// A branch that was pushed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,13 +85,17 @@ impl GitIndex {
             .stdin(Stdio::null());
         if prompts == GitPrompts::Off {
             command.env("GIT_TERMINAL_PROMPT", "0");
-            if std::env::var_os("GIT_SSH_COMMAND").is_none() {
+            // The user's own command for SSH stays; it may name a key.
+            let is_own =
+                ["GIT_SSH_COMMAND", "GIT_SSH"].iter().any(|it| std::env::var_os(it).is_some())
+                    || self.run_git(&["config", "--get", "core.sshCommand"], b"").is_ok();
+            if !is_own {
                 command.env("GIT_SSH_COMMAND", "ssh -oBatchMode=yes");
             }
         }
-        let output = command.output().with_message(GIT_NOT_STARTED)?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        if !output.status.success() {
+        let limit = (prompts == GitPrompts::Off).then_some(MAX_PUSH);
+        let (is_pushed, said) = run_with_limit(command, limit)?;
+        if !is_pushed {
             return Err(refuse_commit(push_refusal(remote, branch, &said)));
         }
         let named = said.lines().filter_map(|line| line.strip_prefix("remote:")).find_map(web_link);
@@ -93,6 +105,39 @@ impl GitIndex {
         });
         Ok(PushedBranch { remote: remote.to_owned(), pull_request })
     }
+}
+
+/// Runs Git and returns whether it succeeded, and what it said. It is stopped after a limit.
+fn run_with_limit(
+    mut command: Command,
+    limit: Option<Duration>,
+) -> Result<(bool, String), CommitError> {
+    // A file, because a pipe that nobody reads meanwhile fills up.
+    let mut said = tempfile::tempfile().with_message("no file for what Git says")?;
+    let error_output = said.try_clone().with_message("no file for what Git says")?;
+    command.stdout(Stdio::null()).stderr(error_output);
+    let mut child = command.spawn().with_message(GIT_NOT_STARTED)?;
+    let since = Instant::now();
+    let status = loop {
+        let limit = limit.filter(|limit| since.elapsed() > *limit);
+        if let Some(limit) = limit {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(refuse_commit(format!(
+                "the push was stopped after {} s without an end. The commit is made; push it with `git \
+                 push`, which can ask you",
+                limit.as_secs()
+            )));
+        }
+        match child.try_wait().with_message("git did not end")? {
+            Some(status) => break status,
+            None => thread::sleep(PUSH_PAUSE),
+        }
+    };
+    let mut text = Vec::new();
+    said.seek(SeekFrom::Start(0)).with_message("what Git said is gone")?;
+    said.read_to_end(&mut text).with_message("what Git said is gone")?;
+    Ok((status.success(), String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// Says why a push failed and what to do.

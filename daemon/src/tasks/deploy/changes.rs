@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 
 use scene_schemas::InstancePath;
 use vector_place::diff::{SceneDifference, visit_differences};
-use vector_place::{Node, Scene, reflection};
+use vector_place::{Node, Scene, count_noun, reflection};
 
 /// Maximum lines of a summary. `vector diff` shows everything.
 const MAX_LINES: usize = 200;
+
+/// Maximum instances that are named as not updated.
+const MAX_NOT_UPDATED: usize = 10;
 
 /// The classes whose instances Roblox leaves as they are in the place when a file is uploaded.
 /// Source: the reference of the route for place versions in Roblox's OpenAPI file.
@@ -47,8 +50,25 @@ impl VersionChanges {
         changes
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.added + self.removed + self.changed + self.scripts == 0
+    /// Describes the changes in a few words, such as `2 instances added, 1 script with another text`.
+    pub fn describe(&self) -> String {
+        let counts = [
+            (self.added, "instance", "instances", "added"),
+            (self.removed, "instance", "instances", "removed"),
+            (self.changed, "instance", "instances", "changed"),
+            (self.scripts, "script", "scripts", "with another text"),
+        ];
+        let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+        let parts = counts
+            .map(|(count, one, many, what)| format!("{} {what}", count_noun(count, one, many)));
+        let text = parts.collect::<Vec<_>>().join(", ");
+        if text.is_empty() { "no differences".to_owned() } else { text }
+    }
+
+    /// Returns the instances that are named as not updated, and the number of the others.
+    pub fn named_not_updated(&self) -> (Vec<&str>, usize) {
+        let named = self.not_updated.iter().take(MAX_NOT_UPDATED).map(String::as_str).collect();
+        (named, self.not_updated.len().saturating_sub(MAX_NOT_UPDATED))
     }
 
     fn add(&mut self, before: &Scene, after: &Scene, difference: &SceneDifference) {
@@ -100,6 +120,14 @@ impl VersionChanges {
         if NOT_UPDATED.iter().any(|it| reflection::is_a(class, it)) {
             self.not_updated.insert(format!("{} ({class})", scene.path(node)));
         }
+    }
+}
+
+/// Formats a size in bytes for the user.
+pub fn format_size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
     }
 }
 

@@ -40,6 +40,14 @@ impl PastUpload {
         DeployTarget { universe: self.upload.universe, place: self.upload.place }
     }
 
+    /// Whether Roblox has it or may have it.
+    pub fn may_have_arrived(&self) -> bool {
+        match self.outcome {
+            UploadOutcome::Failed { is_unclear, .. } => is_unclear,
+            UploadOutcome::Uploaded { .. } | UploadOutcome::Open => true,
+        }
+    }
+
     /// Returns the version that Roblox gave it, if it has one.
     pub fn version(&self) -> Option<u64> {
         match self.outcome {
@@ -99,6 +107,21 @@ impl UploadHistory {
         done.find(|past| past.upload.kind == VersionKind::Published)
     }
 
+    /// Whether a place of Roblox has these contents as its published version, as far as is known: no
+    /// later upload may have published others.
+    pub fn is_published(&self, target: DeployTarget, contents: &Fingerprint) -> bool {
+        let mut publishing = self.to_target(target).filter(|past| past.may_have_arrived());
+        let newest = publishing.find(|past| past.upload.kind == VersionKind::Published);
+        newest.is_some_and(|past| past.version().is_some() && past.upload.contents == *contents)
+    }
+
+    /// Returns the uploads to a place of Roblox that may have arrived, and are newer than the last one
+    /// that did.
+    pub fn unclear(&self, target: DeployTarget) -> Vec<PastUpload> {
+        let since = self.to_target(target).take_while(|past| past.version().is_none());
+        since.filter(|past| past.may_have_arrived()).cloned().collect()
+    }
+
     /// Returns the newest version of a place of Roblox that has these contents.
     pub fn with_contents(
         &self,
@@ -109,13 +132,8 @@ impl UploadHistory {
         done.find(|past| past.upload.contents == *contents)
     }
 
-    /// Records the uploads of stopped processes as failed. Returns the target's, newest last.
-    pub fn close_interrupted(
-        &mut self,
-        ledger: &Ledger,
-        target: DeployTarget,
-    ) -> Result<Vec<PastUpload>, LedgerError> {
-        let mut closed = Vec::new();
+    /// Records the uploads of stopped processes as failed.
+    pub fn close_interrupted(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
         for past in &mut self.uploads {
             if past.outcome != UploadOutcome::Open {
                 continue;
@@ -138,11 +156,8 @@ impl UploadHistory {
             let workflow = Some(past.workflow);
             ledger.append(AppendBatch { workflow, entries, blobs: Vec::new() })?;
             past.outcome = UploadOutcome::Failed { reason, is_unclear: true };
-            if past.target() == target {
-                closed.push(past.clone());
-            }
         }
-        Ok(closed)
+        Ok(())
     }
 
     /// Returns the deploys of a place, oldest first. Uploads to scratch places are not among them.
@@ -177,7 +192,7 @@ impl UploadHistory {
 }
 
 /// Returns the file that a place is read from, with its links resolved.
-pub(in crate::tasks) fn source_file(place: &Place) -> Option<PathBuf> {
+pub fn source_file(place: &Place) -> Option<PathBuf> {
     let file = match place {
         Place::File(file) => &file.file,
         Place::Project(project) => &project.project,

@@ -93,8 +93,7 @@ pub(super) fn follow_task(
         let logs = read_logs(&client, path, key).await;
         Ok(EndedTask { end: describe_end(task, seconds, &logs), logs: logs.unwrap_or_default() })
     };
-    let stopped = |message| CloudFailure { kind: CloudFailureKind::Unreachable, message };
-    wait_for(following, cancel).map_err(stopped)?
+    wait_for(following, cancel).map_err(CloudFailure::stopped)?
 }
 
 async fn wait_for_end(
@@ -128,7 +127,7 @@ async fn wait_for_end(
                 "The task has not ended {} s after its time limit of {seconds} s.",
                 BOOT_TIME.as_secs()
             );
-            return Err(CloudFailure { kind: CloudFailureKind::Server, message });
+            return Err(CloudFailure::stopped(message));
         }
     }
 }

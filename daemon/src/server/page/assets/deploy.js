@@ -66,8 +66,9 @@ act("publish-version", async (button) => {
 
 /** Uploads what is shown. */
 function upload(button, kind) {
-  const { session, universe, place, contents, earlier } = button.closest("#deploy").dataset;
+  const { session, universe, place, contents, earlier, compared } = button.closest("#deploy").dataset;
   const wanted = { session, universe: Number(universe), place: Number(place), kind, contents };
   if (earlier !== undefined) wanted.earlier = Number(earlier);
+  if (compared !== undefined) wanted.compared = Number(compared);
   return call("POST", "/api/deploy", wanted);
 }
