@@ -18,6 +18,8 @@ const STACK: usize = 64 << 20;
 const LIMITS: WatchLimits =
     WatchLimits { real: Duration::from_secs(3), memory: 128 << 20, steps: 10_000_000 };
 
+const NOT_RUN: &str = "The scripts of the asset could not be run to see what they reach.";
+
 /// Scans a downloaded asset. One that is not a model is refused when it is planned.
 pub(super) fn scan_download(file: Vec<u8>, cancel: &CancelSwitch) -> DownloadedAsset {
     let findings = thread::scope(|scope| {
@@ -38,11 +40,15 @@ fn find_all(file: &[u8], cancel: &CancelSwitch) -> Option<Vec<AssetFinding>> {
         let texts = accesses.iter().map(|it| (it.at + 1, it.to_string()));
         found.extend(texts.map(|(at, text)| AssetFinding { at, text }));
     } else {
-        let first = model.contents().scripts.first().map(|script| script.at);
-        let text = "The scripts of the asset could not be run to see what they reach.";
-        found.extend(first.map(|at| AssetFinding { at, text: text.to_owned() }));
+        found.extend(name_scripts(&model, NOT_RUN));
     }
     // What the text shows comes first.
     found.sort_by_key(|it| it.at);
     Some(found)
+}
+
+/// The same finding for every script of a model: any of them may be the one that is kept.
+fn name_scripts(model: &AssetModel, text: &str) -> Vec<AssetFinding> {
+    let scripts = model.contents().scripts.iter();
+    scripts.map(|script| AssetFinding { at: script.at, text: text.to_owned() }).collect()
 }

@@ -5,6 +5,7 @@
 //! A script that waits for other circumstances is not seen through, so this proves nothing. Everything
 //! is deterministic but the limit on real time.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
@@ -38,12 +39,13 @@ impl Default for WatchLimits {
     }
 }
 
-/// Maximum number of scripts that run alone after running together has failed.
-const MAX_ALONE: usize = 8;
-
 /// The times at which the server is started, in seconds after the engine's own epoch: now, and some
 /// years later.
 const STARTS: [f64; 2] = [0.0, 3.0 * 365.0 * 86_400.0];
+
+/// The share of the memory from which a run counts as one that memory ended, in eighths: scripts can
+/// catch the error, and hide that others had none.
+const FULL_EIGHTHS: usize = 6;
 
 /// How time passes before scripts are told of input: how often, and by how much, in seconds.
 const WAITS: [TimeStep; 6] = [
@@ -100,7 +102,7 @@ pub enum AccessKind {
     Copy,
     /// The limits ended the script, so the rest of it was not seen.
     Unfinished,
-    /// The time for all scripts was over.
+    /// The time for all scripts was over before the script had run whole.
     TimeOver,
 }
 
@@ -125,7 +127,7 @@ impl fmt::Display for ModelAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.kind == AccessKind::TimeOver {
             return f.write_str(
-                "The time to run the scripts of the asset was over, so what they reach is not fully known.",
+                "The time to run the scripts of the asset was over, so what it reaches is not fully known.",
             );
         }
         match self.line {
@@ -177,26 +179,36 @@ pub fn watch_model(
         let stop = StopSignal::new(move || stop_cancelled() || Instant::now() > end);
         watched.run(scripts, start, limits, stop)
     };
+    let is_over = || Instant::now() > end || is_cancelled();
     let mut found = Vec::new();
     for start in STARTS {
         let outcome = run(&all, start)?;
         found.extend(outcome.accesses);
-        if !outcome.is_whole {
-            let first = watched.unfinished(all[0], AccessKind::TimeOver);
-            for script in all.iter().take(MAX_ALONE) {
-                let alone = if all.len() > 1 { Some(run(&[*script], start)?) } else { None };
-                let is_whole = alone.as_ref().is_some_and(|it| it.is_whole);
-                found.extend(alone.into_iter().flat_map(|it| it.accesses));
-                if Instant::now() > end {
-                    break;
-                }
-                let unfinished = watched.unfinished(*script, AccessKind::Unfinished);
-                found.extend(unfinished.filter(|_| !is_whole));
+        if outcome.is_whole {
+            continue;
+        }
+        // Each script that did not run whole is named: any of them may be the one that is kept.
+        let mut unfinished = Vec::new();
+        for script in &all {
+            let is_whole = all.len() > 1 && !is_over() && {
+                let alone = run(&[*script], start)?;
+                found.extend(alone.accesses);
+                alone.is_whole
+            };
+            if !is_whole {
+                let kind = if is_over() { AccessKind::TimeOver } else { AccessKind::Unfinished };
+                unfinished.extend(watched.unfinished(*script, kind));
             }
-            if Instant::now() > end {
-                found.extend(first);
-                break;
-            }
+        }
+        // Scripts that only fail together are not known to be harmless.
+        if unfinished.is_empty() {
+            let each = all.iter();
+            unfinished
+                .extend(each.filter_map(|it| watched.unfinished(*it, AccessKind::Unfinished)));
+        }
+        found.extend(unfinished);
+        if is_over() {
+            break;
         }
     }
     found.sort();
@@ -271,15 +283,20 @@ impl WatchedModel {
         let space = Space::new(&handles);
         let engine =
             Engine::start(&meter, extension, |_, _| Ok(())).map_err(|error| error.to_string())?;
+        let is_full = Cell::new(false);
         let ran = engine.lua.scope(|scope| {
             engine.lua.set_memory_limit(limits.memory)?;
             open_game(&engine, scope, &space, &meter)?;
-            self.drive(&engine, &handles, scripts, start, &meter)
+            let look = || {
+                let is_full_now = engine.lua.used_memory() > limits.memory / 8 * FULL_EIGHTHS;
+                is_full.set(is_full.get() || is_full_now);
+            };
+            self.drive(&engine, &handles, scripts, start, &meter, &look)
         });
         // The accesses are read also if memory or time was over.
         engine.lua.set_memory_limit(0).map_err(|error| error.to_string())?;
         let is_whole = match ran {
-            Ok(()) => !meter.is_stopped(),
+            Ok(()) => !meter.is_stopped() && !is_full.get(),
             Err(error) if is_out_of_memory(&error) || meter.is_stopped() => false,
             Err(error) => return Err(error.to_string()),
         };
@@ -297,6 +314,7 @@ impl WatchedModel {
         scripts: &[Node],
         start: f64,
         meter: &Meter,
+        look_at_memory: &dyn Fn(),
     ) -> mlua::Result<()> {
         let table = &engine.table;
         let stopped_at = engine.lua.create_function(|_, ()| Ok(""))?;
@@ -315,6 +333,7 @@ impl WatchedModel {
             }
             meter.set_stops_engine(true);
             let stepped = call::<()>(engine, "watchTime", seconds);
+            look_at_memory();
             meter.set_stops_engine(false);
             if !meter.is_stopped() {
                 stepped?;
@@ -325,6 +344,7 @@ impl WatchedModel {
             step(FRAME)?;
         }
         call::<()>(engine, "watchScripts", numbers(scripts)?)?;
+        look_at_memory();
         call::<()>(engine, "watchJoin", ())?;
         for TimeStep { count, seconds } in WAITS {
             for _ in 0..count {

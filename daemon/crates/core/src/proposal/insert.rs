@@ -4,7 +4,7 @@
 //! left out unless the person keeps it. They are not checked like edits: a script does not have to
 //! compile to be flagged.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use scene_schemas::command::AssetContents;
 use scene_schemas::proposal::{Change, Proposal, Row, ScriptDiff, WarningKind};
@@ -379,16 +379,33 @@ impl ContentPaths<'_> {
 /// The findings of an asset by the numbers of its instances. If the whole asset was not scanned, its
 /// scripts are.
 fn group_findings(contents: &AssetContents) -> BTreeMap<u32, Vec<String>> {
-    let all = contents.findings.clone().unwrap_or_else(|| scan_contents(contents));
-    let more = all.len().saturating_sub(MAX_FOUND);
+    let mut all = contents.findings.clone().unwrap_or_else(|| scan_contents(contents));
+    let more = all.split_off(all.len().min(MAX_FOUND));
     let mut grouped: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-    for finding in all.into_iter().take(MAX_FOUND) {
+    for finding in all {
         grouped.entry(finding.at).or_default().push(finding.text);
     }
-    if more > 0
+    if more.is_empty() {
+        return grouped;
+    }
+    // A script whose findings are not listed must not look like one that has none.
+    let scripts: BTreeSet<u32> = contents.scripts.iter().map(|script| script.at).collect();
+    let (of_scripts, others): (Vec<_>, Vec<_>) =
+        more.into_iter().partition(|it| scripts.contains(&it.at));
+    if !others.is_empty()
         && let Some(mut last) = grouped.last_entry()
     {
+        let more = others.len();
         last.get_mut().push(format!("{more} more places are like these; read all of it."));
+    }
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    for finding in of_scripts {
+        *counts.entry(finding.at).or_default() += 1;
+    }
+    for (at, count) in counts {
+        let what = count_noun(count, "finding", "findings");
+        let text = format!("{what} in it did not fit on the card; read all of it.");
+        grouped.entry(at).or_default().push(text);
     }
     grouped
 }
@@ -403,5 +420,25 @@ fn join_named(named: Vec<String>, count: usize) -> String {
     match count.saturating_sub(named.len()) {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::command::{AssetFinding, AssetScript};
+
+    use super::*;
+
+    #[test]
+    fn scripts_beyond_the_listed_findings_are_not_shown_as_clean() {
+        let mut contents = AssetContents::default();
+        let found = |at: u32| AssetFinding { at, text: format!("It is {at}.") };
+        let mut all: Vec<AssetFinding> = (0..MAX_FOUND).map(|_| found(1)).collect();
+        all.extend([found(2), found(3), found(3)]);
+        contents.findings = Some(all);
+        contents.scripts = vec![AssetScript { at: 3, text: String::new() }];
+        let grouped = group_findings(&contents);
+        assert_eq!(grouped[&1][MAX_FOUND], "1 more places are like these; read all of it.");
+        assert_eq!(grouped[&3], ["2 findings in it did not fit on the card; read all of it."]);
     }
 }

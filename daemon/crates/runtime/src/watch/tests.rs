@@ -101,6 +101,41 @@ fn scripts_that_do_not_end_hide_no_others() {
     }
 }
 
+const UNSEEN: &str = "does more than the sandbox allows, so what it does then is not known.";
+
+/// Fills the memory and keeps it.
+const HOARD: &str = "_G.held = {} \
+                     pcall(function() while true do table.insert(_G.held, table.create(1e4, 1)) end end) \
+                     pcall(function() while true do _G.held = { _G.held } end end)";
+
+#[test]
+fn every_script_that_does_not_run_whole_is_named() {
+    // The first script leaves no memory for those that run with it.
+    let mut scripts = vec![Script { class: "Script", name: "Hoard", text: HOARD }];
+    scripts.extend((0..7).map(|_| Script { class: "Script", name: "Dummy", text: "" }));
+    let payload = "pcall(function() local text = ('x'):rep(5e6) require(#text) end)";
+    scripts.push(Script { class: "Script", name: "Payload", text: payload });
+    let payload = "9: When run, line 1 requires the asset 5000000, code from outside.";
+    assert_eq!(watch(&scripts), [&format!("1: When run, it {UNSEEN}"), payload]);
+    // Any of them may be the one that is kept.
+    let never: Rc<dyn Fn() -> bool> = Rc::new(|| false);
+    let limits = WatchLimits { real: Duration::ZERO, ..WatchLimits::default() };
+    let found = watch_model(&model(&scripts), limits, &never).unwrap();
+    let over =
+        "The time to run the scripts of the asset was over, so what it reaches is not fully known.";
+    let named = found.iter().filter(|it| it.to_string() == over).map(|it| it.at);
+    assert_eq!(named.collect::<Vec<u32>>(), (1..=9).collect::<Vec<u32>>());
+}
+
+#[test]
+fn scripts_that_only_fail_together_are_named() {
+    let hoard = format!("task.wait() if workspace:GetAttribute('On') then {HOARD} end");
+    let set = Script { class: "Script", name: "A", text: "workspace:SetAttribute('On', true)" };
+    let hoard = Script { class: "Script", name: "B", text: &hoard };
+    let unseen = |at: u32| format!("{at}: When run, it {UNSEEN}");
+    assert_eq!(watch(&[set, hoard]), [unseen(1), unseen(2)]);
+}
+
 #[test]
 fn ordinary_scripts_reach_nothing() {
     for text in [
