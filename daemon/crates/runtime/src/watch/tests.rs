@@ -137,6 +137,26 @@ fn scripts_that_only_fail_together_are_named() {
 }
 
 #[test]
+fn many_accesses_hide_no_others() {
+    let decoy = "local http = game:GetService('HttpService') \
+                 for n = 1, 300 do http:GetAsync('https://a.example/' .. n) end";
+    let main = format!("{decoy} require(8)");
+    let decoy = Script { class: "Script", name: "Decoy", text: decoy };
+    let main = Script { class: "Script", name: "Main", text: &main };
+    let found = watch(&[decoy, main, Script { class: "Script", name: "B", text: "require(7)" }]);
+    for script in [1, 2] {
+        let unseen = format!("{script}: When run, it {UNSEEN}");
+        assert!(found.contains(&unseen), "{script}: {found:?}");
+    }
+    for rest in ["2: When run, line 1 requires the asset 8", "3: When run, line 1 requires the asset 7"]
+    {
+        let rest = format!("{rest}, code from outside.");
+        assert!(found.contains(&rest), "{rest} {found:?}");
+    }
+    assert!(found.len() < 70, "{}", found.len());
+}
+
+#[test]
 fn ordinary_scripts_reach_nothing() {
     for text in [
         "local m = require(script.Parent.Module) m.start()",
