@@ -75,9 +75,9 @@ pub enum AssetFileKind {
     Image,
     /// A decal, which shows an image on a face.
     Decal,
-    /// A sound.
+    /// A sound, which `Sound` objects play.
     Audio,
-    /// A model.
+    /// A model, which is inserted as instances.
     Model,
 }
 
@@ -100,12 +100,12 @@ impl AssetFileKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "owner", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AssetAccount {
-    /// A user.
+    /// The account of one user.
     User {
         /// The user's id on Roblox.
         id: u64,
     },
-    /// A group.
+    /// The account of a group.
     Group {
         /// The group's id on Roblox.
         id: u64,
