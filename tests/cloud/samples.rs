@@ -77,7 +77,7 @@ pub(super) struct SampleRequest {
     pub(super) name: &'static str,
     pub(super) request: CloudRequest,
     pub(super) key: Option<&'static str>,
-    /// Reads its answer.
+    /// Reads the answer of the service.
     pub(super) read: fn(&[u8]) -> Result<(), CloudFailure>,
     pub(super) shape: RequestShape,
 }

@@ -267,7 +267,7 @@ pub(super) struct VersionRequest {
     pub(super) target: DeployTarget,
     pub(super) kind: VersionKind,
     pub(super) by: Approver,
-    /// As in [`DeployApproval`].
+    /// The published version that the contents were compared with.
     pub(super) compared: Option<Seq>,
     pub(super) purpose: UploadPurpose,
 }
