@@ -148,7 +148,8 @@ fn many_accesses_hide_no_others() {
         let unseen = format!("{script}: When run, it {UNSEEN}");
         assert!(found.contains(&unseen), "{script}: {found:?}");
     }
-    for rest in ["2: When run, line 1 requires the asset 8", "3: When run, line 1 requires the asset 7"]
+    for rest in
+        ["2: When run, line 1 requires the asset 8", "3: When run, line 1 requires the asset 7"]
     {
         let rest = format!("{rest}, code from outside.");
         assert!(found.contains(&rest), "{rest} {found:?}");
