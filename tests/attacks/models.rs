@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use rbx_dom_weak::{InstanceBuilder, WeakDom};
 use rbx_types::{Attributes, Color3, ContentId, Enum, Ref, Tags, Variant, Vector3};
+use scene_schemas::command::AssetFinding;
 use serde_json::Value as Json;
 use vector_core::asset_scan::scan_asset;
 use vector_place::AssetModel;
@@ -212,7 +213,12 @@ fn is_found_by_scripts(model: &AssetModel) -> bool {
 fn is_found_by_scan(model: &AssetModel) -> bool {
     let contents = model.contents();
     let has_link = (0..contents.len()).any(|at| contents.is_package_link(at));
-    has_link || !scan_asset(model).is_empty()
+    has_link || !scan(model).is_empty()
+}
+
+/// Scans a model to the end.
+fn scan(model: &AssetModel) -> Vec<AssetFinding> {
+    scan_asset(model, &|| false)
 }
 
 /// Runs the scripts of a model.
@@ -288,7 +294,7 @@ fn scan_of_models_finds_payloads_in_what_scripts_read() {
         eprintln!("not found: {}", it.name);
     }
     for it in &harmless {
-        for finding in scan_asset(&it.model) {
+        for finding in scan(&it.model) {
             eprintln!("false alarm: {}: {}", it.name, finding.text);
         }
     }
@@ -305,7 +311,7 @@ fn runs_of_models_name_what_payloads_reach() {
     let (mut found, mut by_scan, mut by_both) = (0, 0, 0);
     for it in &payloads {
         let accesses = watch(&it.model);
-        let in_scan = scan_asset(&it.model).into_iter().any(|it| names_number(it.text));
+        let in_scan = scan(&it.model).into_iter().any(|it| names_number(it.text));
         let in_run = accesses.iter().any(|it| names_number(it.to_string()));
         found += usize::from(!accesses.is_empty());
         by_scan += usize::from(in_scan);
@@ -332,7 +338,7 @@ fn real_places_have_few_findings() {
     let places = real_places();
     let mut all = 0;
     for ModelCase { name, model } in &places {
-        let found = scan_asset(model);
+        let found = scan(model);
         let contents = model.contents();
         let (count, scripts) = (contents.len(), contents.scripts.len());
         eprintln!("{name}: {} findings, {count} instances, {scripts} scripts", found.len());
@@ -355,7 +361,7 @@ fn evasions_are_found_as_far_as_is_known() {
     let all = models("payloads_evasion");
     let mut missed = Vec::new();
     for it in &all {
-        let (found, accesses) = (scan_asset(&it.model), watch(&it.model));
+        let (found, accesses) = (scan(&it.model), watch(&it.model));
         for it in &found {
             eprintln!("  scan: {}", it.text);
         }

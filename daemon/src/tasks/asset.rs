@@ -3,10 +3,11 @@
 
 use std::rc::Rc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use scene_schemas::command::AssetFinding;
-use vector_core::asset_scan::{DownloadedAsset, scan_asset};
+use vector_core::asset_limits::{AssetSource, check_asset_limits};
+use vector_core::asset_scan::{DownloadedAsset, name_scripts, scan_asset};
 use vector_place::AssetModel;
 use vector_providers::http::CancelSwitch;
 use vector_runtime::{WatchLimits, watch_model};
@@ -14,13 +15,16 @@ use vector_runtime::{WatchLimits, watch_model};
 /// Stack of the thread that scans: the parser recurses.
 const STACK: usize = 64 << 20;
 
-/// What the scripts of an asset may use: somebody waits for the card.
+/// How long the scan of the files may take: somebody waits for the card.
+const SCAN_TIME: Duration = Duration::from_secs(10);
+
+/// What the scripts of an asset may use.
 const LIMITS: WatchLimits =
     WatchLimits { real: Duration::from_secs(3), memory: 128 << 20, steps: 10_000_000 };
 
 const NOT_RUN: &str = "The scripts of the asset could not be run to see what they reach.";
 
-/// Scans a downloaded asset. One that is not a model is refused when it is planned.
+/// Scans a downloaded asset. One that is not a model or is too large is refused when it is planned.
 pub(super) fn scan_download(file: Vec<u8>, cancel: &CancelSwitch) -> DownloadedAsset {
     let findings = thread::scope(|scope| {
         let scan = || find_all(&file, cancel);
@@ -30,25 +34,57 @@ pub(super) fn scan_download(file: Vec<u8>, cancel: &CancelSwitch) -> DownloadedA
     DownloadedAsset { file, findings }
 }
 
-/// All findings of an asset, in the order of its instances; None if it is not a model.
+/// All findings of an asset, in the order of its instances; None if it is not a model, or too large.
 fn find_all(file: &[u8], cancel: &CancelSwitch) -> Option<Vec<AssetFinding>> {
     let model = AssetModel::read(file).ok()?;
-    let mut found = scan_asset(&model);
+    check_asset_limits(model.contents(), AssetSource::File).ok()?;
+    let end = Instant::now() + SCAN_TIME;
+    let mut found = scan_asset(&model, &|| cancel.is_cancelled() || Instant::now() > end);
     let cancel = cancel.clone();
     let is_cancelled: Rc<dyn Fn() -> bool> = Rc::new(move || cancel.is_cancelled());
     if let Ok(accesses) = watch_model(&model, LIMITS, &is_cancelled) {
         let texts = accesses.iter().map(|it| (it.at + 1, it.to_string()));
         found.extend(texts.map(|(at, text)| AssetFinding { at, text }));
     } else {
-        found.extend(name_scripts(&model, NOT_RUN));
+        found.extend(name_scripts(model.contents(), NOT_RUN));
     }
     // What the text shows comes first.
     found.sort_by_key(|it| it.at);
     Some(found)
 }
 
-/// The same finding for every script of a model: any of them may be the one that is kept.
-fn name_scripts(model: &AssetModel, text: &str) -> Vec<AssetFinding> {
-    let scripts = model.contents().scripts.iter();
-    scripts.map(|script| AssetFinding { at: script.at, text: text.to_owned() }).collect()
+#[cfg(test)]
+mod tests {
+    use vector_place::{FileFormat, Scene};
+
+    use super::*;
+
+    /// A model file with scripts of this text.
+    fn file(count: usize, text: &str) -> Vec<u8> {
+        let mut scene = Scene::empty(FileFormat::Binary);
+        let root = scene.root();
+        let kit = scene.create(root, "Model", "Kit");
+        for _ in 0..count {
+            let script = scene.create(kit, "Script", "Main");
+            scene.set_source(script, text.to_owned());
+        }
+        scene.encode().unwrap()
+    }
+
+    #[test]
+    fn asset_that_is_too_large_to_plan_is_not_scanned() {
+        let cancel = CancelSwitch::new();
+        assert_eq!(scan_download(file(1_001, "require(7)"), &cancel).findings, None);
+        assert!(scan_download(file(2, "require(7)"), &cancel).findings.is_some());
+    }
+
+    #[test]
+    fn cancelled_scan_says_so_at_every_script() {
+        let cancel = CancelSwitch::new();
+        cancel.cancel();
+        let found = scan_download(file(2, "print(1)"), &cancel).findings.unwrap();
+        let at: Vec<u32> =
+            found.iter().filter(|it| it.text.contains("was ended")).map(|it| it.at).collect();
+        assert_eq!(at, [2, 3]);
+    }
 }

@@ -4,6 +4,7 @@
 //! crate must not know the models' wire formats, the disk, the ledger's storage or the server. It
 //! never blocks, and never reads the clock, files, the network or the environment.
 
+pub mod asset_limits;
 pub mod asset_scan;
 pub mod calendar;
 pub mod code;

@@ -78,7 +78,7 @@ pub use self::codec::{CodecError, FileFormat, READERS};
 pub use self::instance_table::{InstanceTable, SetGroup, SetGroups, default_value};
 pub use self::mirror::{MissingFacts, OutOfSync};
 pub use self::read::{PropertyOwner, read_property, read_props};
-pub use self::readable_value::{ReadableContent, ReadableValue};
+pub use self::readable_value::{MAX_READABLE_VALUES, ReadableContent, ReadableValue};
 pub use self::scene_builder::{reference_of, referent_number, stored_form};
 pub use self::splice::BytePatch;
 pub use self::studio_facts::StudioSelection;

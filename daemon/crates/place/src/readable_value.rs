@@ -7,8 +7,8 @@ use rbx_types::{ContentType, Variant};
 
 use super::{AssetModel, Node, StoredVariant};
 
-/// Maximum number of values of one asset. Values beyond it are left out.
-const MAX_READABLE: usize = 400_000;
+/// Maximum number of values of one asset. Instances from the one that reaches it on are left out.
+pub const MAX_READABLE_VALUES: usize = 400_000;
 
 /// Properties that are known otherwise.
 const OTHER_PROPERTIES: [&str; 4] = ["Source", "Name", "Attributes", "Tags"];
@@ -39,7 +39,7 @@ impl AssetModel {
         let indices: HashMap<u32, u32> = self.nodes.iter().copied().zip(0..).collect();
         let mut values = Vec::new();
         for (at, node) in (0..).zip(&self.nodes) {
-            if values.len() >= MAX_READABLE {
+            if values.len() >= MAX_READABLE_VALUES {
                 break;
             }
             let node = Node(*node);

@@ -1,6 +1,5 @@
 //! `insert_asset`: inserts a model from Roblox's catalogue with its contents.
 
-use scene_schemas::command::AssetContents;
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{BoundedNumber, InstancePath};
 use schemars::JsonSchema;
@@ -9,6 +8,7 @@ use serde_json::{Value as Json, json};
 use vector_place::{Node, reflection};
 
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
+use crate::asset_limits::{AssetSource, check_asset_limits};
 use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
@@ -28,27 +28,8 @@ struct InsertAssetArgs {
     parent_path: InstancePath,
 }
 
-/// The maximum size of an asset that Studio reports: what a message can hold.
-const MAX_STUDIO_INSTANCES: usize = 20_000;
-/// The maximum size of an asset that is inserted into a file. All of it is named in the proposal.
-const MAX_FILE_INSTANCES: usize = 200_000;
-/// The maximum bytes and number of an asset's scripts: what a person can read.
-const MAX_TEXT: usize = 400_000;
-const MAX_SCRIPTS: usize = 1_000;
-/// The maximum depth of an asset. Paths of deeper instances would be too long.
-const MAX_DEPTH: usize = 200;
 /// Maximum number of roots listed in the answer.
 const LISTED: usize = 50;
-
-/// Returns the number of levels of an asset.
-fn find_depth(contents: &AssetContents) -> usize {
-    let mut depths: Vec<usize> = Vec::with_capacity(contents.len());
-    for above in &contents.parents {
-        let depth = (*above as usize).checked_sub(1).and_then(|above| depths.get(above));
-        depths.push(depth.map_or(1, |depth| depth + 1));
-    }
-    depths.into_iter().max().unwrap_or(0)
-}
 
 fn plan(args: &InsertAssetArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let asset = args.asset_id.get();
@@ -56,18 +37,9 @@ fn plan(args: &InsertAssetArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, R
     if contents.is_empty() || !contents.is_sound() {
         return refuse!("Asset {asset} contains nothing that can be inserted.");
     }
-    let text: usize = contents.scripts.iter().map(|script| script.text.len()).sum();
-    let most = if blob.is_some() { MAX_FILE_INSTANCES } else { MAX_STUDIO_INSTANCES };
-    let scripts = contents.scripts.len();
-    if contents.len() > most || text > MAX_TEXT || scripts > MAX_SCRIPTS {
-        return refuse!(
-            "Asset {asset} has {} instances, and {scripts} scripts of {text} bytes. At most {most}, \
-             {MAX_SCRIPTS} and {MAX_TEXT} can be reviewed. Ask the user to insert it in Studio by hand.",
-            contents.len()
-        );
-    }
-    if find_depth(&contents) > MAX_DEPTH {
-        return refuse!("Asset {asset} is nested more than {MAX_DEPTH} levels deep.");
+    let source = if blob.is_some() { AssetSource::File } else { AssetSource::Studio };
+    if let Err(reason) = check_asset_limits(&contents, source) {
+        return refuse!("Asset {asset} {reason}");
     }
     let parent = draft.parent_or_models(&args.parent_path)?;
     let mut left_out = contents.list_scripts_and_links();

@@ -22,6 +22,10 @@ use super::value::{
 
 /// Maximum depth of an evaluation, for example through definitions further down in the script.
 const MAX_DEPTH: usize = 40;
+
+/// How many evaluations pass between two looks at the stop signal of a model.
+const LOOK: u32 = 64;
+
 pub(super) struct Evaluator<'a> {
     pub(super) tree: &'a ScanTree,
     pub(super) flow: &'a CallFlow,
@@ -39,6 +43,9 @@ pub(super) struct Evaluator<'a> {
     pub(super) name_values: HashMap<Rc<str>, ValueSet>,
     returns: HashMap<(FunctionId, usize), ValueSet>,
     depth: usize,
+    /// The number of evaluations until the stop signal of the model is asked again.
+    until_look: u32,
+    is_stopped: bool,
     pub(super) unknown: ValueSet,
 }
 
@@ -96,6 +103,8 @@ impl<'a> Evaluator<'a> {
             name_values: HashMap::new(),
             returns: HashMap::new(),
             depth: 0,
+            until_look: 0,
+            is_stopped: false,
             unknown,
         };
         for id in tree.expr_ids() {
@@ -111,12 +120,25 @@ impl<'a> Evaluator<'a> {
             EvaluationState::New if self.depth < MAX_DEPTH => {}
             EvaluationState::New | EvaluationState::InProgress => return self.unknown.clone(),
         }
+        if self.has_to_stop() {
+            return self.unknown.clone();
+        }
         self.exprs[id.0 as usize] = EvaluationState::InProgress;
         self.depth += 1;
         let values = union_values(self.compute_values(id));
         self.depth -= 1;
         self.exprs[id.0 as usize] = EvaluationState::Done(values.clone());
         values
+    }
+
+    /// Whether the scan of the model has to end; what is evaluated then is unknown.
+    fn has_to_stop(&mut self) -> bool {
+        if let Some(context) = self.context.filter(|_| self.until_look == 0) {
+            self.is_stopped = self.is_stopped || context.index.stop.is_set();
+            self.until_look = LOOK;
+        }
+        self.until_look = self.until_look.saturating_sub(1);
+        self.is_stopped
     }
 
     fn compute_values(&mut self, id: ExprId) -> Vec<ScanValue> {

@@ -21,7 +21,14 @@ use super::{
 
 pub(super) use self::model_index::{ModelContext, ModelIndex};
 
-use self::model_index::ModuleExports;
+use self::model_index::{ModuleExports, ScanStop};
+use self::signs::CodeBudget;
+
+/// What is said of every script if not all of the model was scanned.
+const TEXTS_NOT_SCANNED: &str =
+    "Not all texts of the asset were scanned: too many of them may be code. Read all of it.";
+const NOT_SCANNED: &str =
+    "The scan of the asset was ended before all of it was scanned. Read all of it.";
 
 /// An instance of a model. Parents come before their children, which follow them depth first.
 #[derive(Debug, Clone, Default)]
@@ -66,26 +73,46 @@ pub struct ModelFinding {
 
 /// Scans a model. Findings are in the order of its instances. Those of a script include what
 /// [`scan_script`](super::scan_script) finds in it alone, with what is known of the values.
+/// `is_stopped` is called often and ends the scan when it returns true; every script then has a
+/// finding that says so.
 ///
 /// The parser recurses, so call this on a thread with at least 64 MB of stack.
-pub fn scan_model(instances: &[ModelInstance<'_>]) -> Vec<ModelFinding> {
-    let mut index = ModelIndex::new(instances);
+pub fn scan_model(
+    instances: &[ModelInstance<'_>],
+    is_stopped: &dyn Fn() -> bool,
+) -> Vec<ModelFinding> {
+    let stop = ScanStop(is_stopped);
+    let mut index = ModelIndex::new(instances, stop);
     read_modules(&mut index);
     let mut found = Vec::new();
+    let mut budget = CodeBudget::default();
     for (at, instance) in (0..).zip(instances) {
-        signs::find_signs(&index, at, &mut found);
+        if stop.is_set() {
+            break;
+        }
+        signs::find_signs(&index, at, &mut budget, &mut found);
         let Some(source) = instance.source.filter(|source| !source.is_empty()) else { continue };
         let context = ModelContext { index: &index, script: at };
         let of_script = added_findings(&[], find_all(source, Some(context)));
         let sentences = format_findings(of_script).into_iter();
         found.extend(sentences.map(|text| ModelFinding { at, text }));
     }
+    // Any of the scripts may be the one that uses what was not scanned.
+    let incomplete = [(budget.is_exceeded(), TEXTS_NOT_SCANNED), (stop.is_set(), NOT_SCANNED)];
+    for (_, text) in incomplete.into_iter().filter(|(is_so, _)| *is_so) {
+        let scripts = (0..).zip(instances).filter(|(_, it)| it.source.is_some());
+        found.extend(scripts.map(|(at, _)| ModelFinding { at, text: text.to_owned() }));
+    }
+    found.sort_by_key(|it| it.at);
     found
 }
 
 /// Records the constant values that the model's modules return.
 fn read_modules(index: &mut ModelIndex<'_>) {
     for at in 0..index.instances.len() as u32 {
+        if index.stop.is_set() {
+            break;
+        }
         let instance = &index.instances[at as usize];
         let Some(source) = instance.source.filter(|_| instance.class == "ModuleScript") else {
             continue;

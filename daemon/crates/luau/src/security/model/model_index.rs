@@ -1,6 +1,7 @@
 //! A model, prepared for lookups by scripts: children by name, subtrees, and what modules return.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::rc::Rc;
 
 use super::super::value::ScanValue;
@@ -8,6 +9,22 @@ use super::{ModelContent, ModelInstance};
 
 /// Maximum number of constant values of a module's field, or of a module.
 const MAX_EXPORTED: usize = 8;
+
+/// Tells whether the scan has to end early.
+#[derive(Clone, Copy)]
+pub(in super::super) struct ScanStop<'a>(pub(super) &'a dyn Fn() -> bool);
+
+impl ScanStop<'_> {
+    pub(in super::super) fn is_set(self) -> bool {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for ScanStop<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ScanStop").field(&self.is_set()).finish()
+    }
+}
 
 /// The model around a script.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +55,13 @@ impl ModuleExports {
     }
 }
 
+/// A name among the children, or the values, of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct NameWithin<'a> {
+    at: u32,
+    name: &'a str,
+}
+
 /// The instances of a model and their relations.
 #[derive(Debug)]
 pub(in super::super) struct ModelIndex<'a> {
@@ -49,22 +73,33 @@ pub(in super::super) struct ModelIndex<'a> {
     /// The number of ancestors in the model.
     pub(super) depths: Vec<u32>,
     by_name: HashMap<&'a str, Vec<u32>>,
+    /// The first child of each name, and the first value.
+    named_children: HashMap<NameWithin<'a>, u32>,
+    values: HashMap<NameWithin<'a>, &'a ModelContent>,
+    pub(in super::super) stop: ScanStop<'a>,
     pub(in super::super) exports: HashMap<u32, ModuleExports>,
 }
 
 impl<'a> ModelIndex<'a> {
-    pub(super) fn new(instances: &'a [ModelInstance<'a>]) -> Self {
+    pub(super) fn new(instances: &'a [ModelInstance<'a>], stop: ScanStop<'a>) -> Self {
         let count = instances.len();
         let mut children = vec![Vec::new(); count];
         let mut depths = vec![0; count];
         let mut ends: Vec<u32> = (1..=count as u32).collect();
         let mut by_name: HashMap<&str, Vec<u32>> = HashMap::new();
+        let (mut named_children, mut values) = (HashMap::new(), HashMap::new());
         for (at, instance) in instances.iter().enumerate() {
+            for value in &instance.values {
+                let key = NameWithin { at: at as u32, name: value.name.as_str() };
+                values.entry(key).or_insert(&value.content);
+            }
             by_name.entry(instance.name).or_default().push(at as u32);
             // A parent that does not come before its child is not believed.
             let parent = instance.parent.filter(|parent| (*parent as usize) < at);
             if let Some(parent) = parent {
                 children[parent as usize].push(at as u32);
+                let key = NameWithin { at: parent, name: instance.name };
+                named_children.entry(key).or_insert(at as u32);
                 depths[at] = depths[parent as usize] + 1;
             }
         }
@@ -73,7 +108,8 @@ impl<'a> ModelIndex<'a> {
                 ends[parent as usize] = ends[parent as usize].max(ends[at]);
             }
         }
-        Self { instances, children, ends, depths, by_name, exports: HashMap::new() }
+        let exports = HashMap::new();
+        Self { instances, children, ends, depths, by_name, named_children, values, stop, exports }
     }
 
     pub(super) fn instance(&self, at: u32) -> &'a ModelInstance<'a> {
@@ -94,17 +130,18 @@ impl<'a> ModelIndex<'a> {
 
     /// The first descendant with a name, or the first child with it.
     pub(super) fn find_named(&self, at: u32, name: &str, is_deep: bool) -> Option<u32> {
+        if !is_deep {
+            return self.named_children.get(&NameWithin { at, name }).copied();
+        }
         let named = self.by_name.get(name)?;
         let below = self.descendants(at);
         let first = named.partition_point(|it| *it < below.start);
-        let mut within = named[first..].iter().copied().take_while(|it| *it < below.end);
-        within.find(|it| is_deep || self.parent(*it) == Some(at))
+        named.get(first).copied().filter(|it| *it < below.end)
     }
 
     /// The content of a property, or of an attribute by its name after `@`.
     pub(super) fn content(&self, at: u32, name: &str) -> Option<&'a ModelContent> {
-        let values = &self.instance(at).values;
-        values.iter().find(|value| value.name == name).map(|value| &value.content)
+        self.values.get(&NameWithin { at, name }).copied()
     }
 
     pub(super) fn ancestors(&self, at: u32) -> impl Iterator<Item = u32> + '_ {

@@ -13,6 +13,9 @@ const MIN_HIDDEN_DEPTH: u32 = 9;
 /// Maximum bytes of a text that is read as code.
 const MAX_CODE: usize = 20_000;
 
+/// Maximum bytes of all texts of a model that are read as code.
+const MAX_ALL_CODE: usize = 400_000;
+
 /// Classes in which scripts have no reason to be.
 const ODD_HOLDERS: [&str; 18] = [
     "Weld",
@@ -38,25 +41,58 @@ const ODD_HOLDERS: [&str; 18] = [
 /// The run contexts of a script by their numbers, but for the usual one.
 const RUN_CONTEXTS: [(f64, &str); 3] = [(1.0, "Server"), (2.0, "Client"), (3.0, "Plugin")];
 
+/// How much of a model's texts was read as code.
+#[derive(Debug, Default)]
+pub(super) struct CodeBudget {
+    used: usize,
+    is_exceeded: bool,
+}
+
+impl CodeBudget {
+    /// Whether a text was not read because too many others were.
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.is_exceeded
+    }
+
+    /// Counts a text. Returns false if it must not be read.
+    fn take(&mut self, text: &str) -> bool {
+        if self.used + text.len() > MAX_ALL_CODE {
+            self.is_exceeded = true;
+            return false;
+        }
+        self.used += text.len();
+        true
+    }
+}
+
 /// Finds the signs of an instance.
-pub(super) fn find_signs(index: &ModelIndex<'_>, at: u32, found: &mut Vec<ModelFinding>) {
+pub(super) fn find_signs(
+    index: &ModelIndex<'_>,
+    at: u32,
+    budget: &mut CodeBudget,
+    found: &mut Vec<ModelFinding>,
+) {
     let instance = index.instance(at);
     let mut add = |text: String| found.push(ModelFinding { at, text });
     if instance.source.is_some() {
         find_script_signs(index, at, &mut add);
     }
-    check_text("Its name", instance.name, &mut add);
+    let mut check = |what: &str, text: &str| check_text(what, text, budget, &mut add);
+    check("Its name", instance.name);
     for tag in &instance.tags {
-        check_text("A tag of it", tag, &mut add);
+        check("A tag of it", tag);
     }
     for value in &instance.values {
+        if index.stop.is_set() {
+            break;
+        }
         let ModelContent::Text(text) = &value.content else { continue };
         match value.name.strip_prefix('@') {
             Some(key) => {
-                check_text("The name of an attribute", key, &mut add);
-                check_text(&format!("Its attribute {key}"), text, &mut add);
+                check("The name of an attribute", key);
+                check(&format!("Its attribute {key}"), text);
             }
-            None => check_text(&format!("Its {}", value.name), text, &mut add),
+            None => check(&format!("Its {}", value.name), text),
         }
     }
 }
@@ -90,12 +126,15 @@ fn find_script_signs(index: &ModelIndex<'_>, at: u32, add: &mut impl FnMut(Strin
 }
 
 /// Checks a text that a script can read.
-fn check_text(what: &str, text: &str, add: &mut impl FnMut(String)) {
+fn check_text(what: &str, text: &str, budget: &mut CodeBudget, add: &mut impl FnMut(String)) {
     if let Some(message) = check_literal(text, true) {
         add(format!("{what} {message}."));
         return;
     }
     if text.len() > MAX_CODE || find_call_word(text).is_none() || !text.contains('(') {
+        return;
+    }
+    if !budget.take(text) {
         return;
     }
     if super::super::super::compile_errors(text).is_empty() {

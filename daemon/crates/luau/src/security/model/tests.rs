@@ -17,7 +17,10 @@ fn with<'a>(mut node: ModelInstance<'a>, name: &str, content: ModelContent) -> M
 }
 
 fn texts(instances: &[ModelInstance<'_>]) -> Vec<String> {
-    scan_model(instances).into_iter().map(|it| format!("{}: {}", it.at, it.text)).collect()
+    scan_model(instances, &|| false)
+        .into_iter()
+        .map(|it| format!("{}: {}", it.at, it.text))
+        .collect()
 }
 
 #[test]
@@ -129,7 +132,7 @@ fn large_models_are_scanned_in_proportion() {
         all.extend((0..count).map(|_| node("Part", "Part", Some(0))));
         all.extend((0..20).map(|_| script("Part", 0, source)));
         let began = std::time::Instant::now();
-        scan_model(&all);
+        scan_model(&all, &|| false);
         began.elapsed()
     };
     let (small, large) = (scan(2_000), scan(20_000));
@@ -144,10 +147,61 @@ fn long_scripts_are_scanned_in_proportion() {
         let all =
             [node("Model", "A", None), node("Part", "Part", Some(0)), script("S", 0, &source)];
         let began = std::time::Instant::now();
-        assert_eq!(scan_model(&all), []);
+        assert_eq!(scan_model(&all, &|| false), []);
         began.elapsed()
     };
     let (small, large) = (scan(40_000), scan(400_000));
     eprintln!("40 KB in {small:?}, 400 KB in {large:?}");
     assert!(large.as_millis() < 30 * small.as_millis() + 500, "{small:?}, {large:?}");
+}
+
+#[test]
+fn equal_names_and_many_values_are_scanned_in_proportion() {
+    let line = "print(script.Parent.Part.Name, script:GetAttribute(\"None\"))\n";
+    let scan = |count: u32| {
+        let source = line.repeat(count as usize / 10);
+        let mut main = script("Main", 0, &source);
+        main.values = (0..count).map(|n| text_value(format!("@A{n}"), String::new())).collect();
+        let mut all = vec![node("Model", "Kit", None), main, node("Folder", "F", Some(0))];
+        all.extend((0..count).map(|_| node("Part", "Part", Some(2))));
+        let began = std::time::Instant::now();
+        assert_eq!(scan_model(&all, &|| false), []);
+        began.elapsed()
+    };
+    let (small, large) = (scan(4_000), scan(40_000));
+    eprintln!("equal names: {small:?}, {large:?}");
+    assert!(large.as_millis() < 30 * small.as_millis() + 500, "{small:?}, {large:?}");
+}
+
+fn text_value(name: String, text: String) -> ModelValue {
+    ModelValue { name, content: ModelContent::Text(text) }
+}
+
+#[test]
+fn texts_that_are_compiled_are_limited() {
+    let note = format!("local Spring = require(path.Spring)\n{}", "print(1 + 2)\n".repeat(1_400));
+    let mut root = node("Model", "Kit", None);
+    root.values = (0..60).map(|n| text_value(format!("@A{n}"), note.clone())).collect();
+    let began = std::time::Instant::now();
+    let found = texts(&[root, script("S", 0, "print(1)"), script("T", 0, "")]);
+    eprintln!("60 texts in {:?}", began.elapsed());
+    let limited = |at: u32| format!("{at}: {TEXTS_NOT_SCANNED}");
+    assert_eq!(found, [limited(1), limited(2)]);
+}
+
+#[test]
+fn scan_that_is_ended_says_so_at_every_script() {
+    let all = [node("Model", "A", None), script("S", 0, "require(7)"), script("T", 0, "")];
+    let found = scan_model(&all, &|| true);
+    let ended = |at: u32| ModelFinding { at, text: NOT_SCANNED.to_owned() };
+    assert_eq!(found, [ended(1), ended(2)]);
+    // A long script is ended too.
+    let long = "print(script.Parent.Name .. 1)\n".repeat(2_000);
+    let all = [node("Model", "A", None), script("S", 0, &long)];
+    let looks = std::cell::Cell::new(0);
+    scan_model(&all, &|| {
+        looks.set(looks.get() + 1);
+        looks.get() > 10
+    });
+    assert!((11..20).contains(&looks.get()), "{}", looks.get());
 }
