@@ -44,7 +44,8 @@ pub(crate) fn wav_seconds(bytes: &[u8]) -> Option<f64> {
             b"fmt " => rate = read_u32(bytes, at + 16).filter(|it| *it > 0),
             // A sound that was written to a stream says no size of its own.
             b"data" => {
-                let size = (size as usize).min(bytes.len() - (at + 8));
+                let is_streamed = size == u32::MAX;
+                let size = if is_streamed { bytes.len() - (at + 8) } else { size as usize };
                 return Some(size as f64 / f64::from(rate?));
             }
             _ => {}
