@@ -26,23 +26,39 @@ const NOT_RUN: &str = "The scripts of the asset could not be run to see what the
 
 /// Scans a downloaded asset. One that is not a model or is too large is refused when it is planned.
 pub(super) fn scan_download(file: Vec<u8>, cancel: &CancelSwitch) -> DownloadedAsset {
-    let findings = thread::scope(|scope| {
-        let scan = || find_all(&file, cancel);
-        let spawned = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, scan);
-        spawned.ok().and_then(|scan| scan.join().ok().flatten())
-    });
+    let model = AssetModel::read(&file).ok();
+    let model = model.filter(|it| check_asset_limits(it.contents(), AssetSource::File).is_ok());
+    let findings = model.map(|model| scan_apart(model, |model| find_all(&model, cancel)));
     DownloadedAsset { file, findings }
 }
 
-/// All findings of an asset, in the order of its instances; None if it is not a model, or too large.
-fn find_all(file: &[u8], cancel: &CancelSwitch) -> Option<Vec<AssetFinding>> {
-    let model = AssetModel::read(file).ok()?;
-    check_asset_limits(model.contents(), AssetSource::File).ok()?;
+/// Scans a model on a thread of its own. If that fails, every script of the model has a finding that
+/// says so.
+fn scan_apart(
+    model: AssetModel,
+    scan: impl FnOnce(AssetModel) -> Vec<AssetFinding> + Send,
+) -> Vec<AssetFinding> {
+    // The thread owns the model, which is lost with it.
+    let contents = model.contents().clone();
+    let scan = move || scan(model);
+    let scanned = thread::scope(|scope| {
+        let spawned = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, scan);
+        let scan = spawned.map_err(|error| format!("its thread could not be started: {error}"))?;
+        scan.join().map_err(|_| "the scan failed inside Vector".to_owned())
+    });
+    scanned.unwrap_or_else(|why: String| {
+        let text = format!("The asset could not be scanned: {why}. Read all of it.");
+        name_scripts(&contents, &text)
+    })
+}
+
+/// All findings of a model, in the order of its instances.
+fn find_all(model: &AssetModel, cancel: &CancelSwitch) -> Vec<AssetFinding> {
     let end = Instant::now() + SCAN_TIME;
-    let mut found = scan_asset(&model, &|| cancel.is_cancelled() || Instant::now() > end);
+    let mut found = scan_asset(model, &|| cancel.is_cancelled() || Instant::now() > end);
     let cancel = cancel.clone();
     let is_cancelled: Rc<dyn Fn() -> bool> = Rc::new(move || cancel.is_cancelled());
-    if let Ok(accesses) = watch_model(&model, LIMITS, &is_cancelled) {
+    if let Ok(accesses) = watch_model(model, LIMITS, &is_cancelled) {
         let texts = accesses.iter().map(|it| (it.at + 1, it.to_string()));
         found.extend(texts.map(|(at, text)| AssetFinding { at, text }));
     } else {
@@ -50,7 +66,7 @@ fn find_all(file: &[u8], cancel: &CancelSwitch) -> Option<Vec<AssetFinding>> {
     }
     // What the text shows comes first.
     found.sort_by_key(|it| it.at);
-    Some(found)
+    found
 }
 
 #[cfg(test)]
@@ -76,6 +92,16 @@ mod tests {
         let cancel = CancelSwitch::new();
         assert_eq!(scan_download(file(1_001, "require(7)"), &cancel).findings, None);
         assert!(scan_download(file(2, "require(7)"), &cancel).findings.is_some());
+    }
+
+    #[test]
+    fn scan_that_panics_says_so_at_every_script() {
+        let model = AssetModel::read(&file(2, "require(7)")).unwrap();
+        let found = scan_apart(model, |_| panic!("a failure of the scan"));
+        let named: Vec<u32> = found.iter().map(|it| it.at).collect();
+        assert_eq!(named, [2, 3]);
+        let text = "The asset could not be scanned: the scan failed inside Vector. Read all of it.";
+        assert!(found.iter().all(|it| it.text == text));
     }
 
     #[test]
