@@ -13,10 +13,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{
-    Approver, AssetAccount, AssetFile, AssetFileKind, AssetReview, Entry, FilePlace, Finish,
-    InteractionMode, Place, Seq,
+    Approver, AssetAccount, AssetFile, AssetFileKind, AssetReview, Entry, FilePlace, Finish, Place,
+    Seq,
 };
-use scene_schemas::proposal::Mode;
 use vector_cloud::{
     AssetOperation, AssetOperationPath, AssetOwner, AssetUpload, CloudClient, CloudFailure,
     KeyPurpose, ModerationState, UploadFormat, UploadKind, UploadProgress, UploadedAsset,
@@ -27,6 +26,7 @@ use vector_providers::keys::SecretKey;
 
 pub use self::past::{AssetUploadState, AssetUploads, PastAssetUpload};
 use super::cloud::{cloud_client, find_key, wait_for};
+use super::cloud_workflow::{CloudIntention, CloudWorkflow, begin_workflow, close_interrupted};
 
 /// The driver of the workflows of uploads.
 const DRIVER: &str = "upload";
@@ -228,28 +228,13 @@ fn begin_or_resume(
             Ok(UploadStart::Begun(BegunAssetUpload { seq, lease, operation }))
         }
         _ => {
-            close_unanswered(ledger, &past)?;
+            close_interrupted(ledger, past.workflow, past.seq)?;
             Err(refuse_upload(
                 "An upload of this file got no answer, and Roblox may have it: look at \
                  https://create.roblox.com/dashboard/creations. --again uploads it once more.",
             ))
         }
     }
-}
-
-/// Ends the workflow of an upload whose process was stopped before there was an answer.
-fn close_unanswered(ledger: &Ledger, past: &PastAssetUpload) -> Result<(), LedgerError> {
-    let records = ledger.workflow_records_after(past.workflow, past.seq)?;
-    if records.iter().any(|it| matches!(it.entry, Entry::Finished { .. })) {
-        return Ok(());
-    }
-    let reason = "Vector was stopped during the upload.".to_owned();
-    let entries = vec![
-        Entry::UploadFailed { upload: past.seq, reason, is_unclear: true },
-        Entry::Finished { outcome: Finish::Failed, summary: None },
-    ];
-    let workflow = Some(past.workflow);
-    ledger.append(AppendBatch { workflow, entries, blobs: Vec::new() }).map(drop)
 }
 
 fn begin_upload(
@@ -263,21 +248,14 @@ fn begin_upload(
         hash: file.contents.clone(),
         replaces: None,
     };
-    let started = Entry::Started {
+    let intention = CloudIntention {
         place: Place::File(place),
         goal: file.describe(),
-        driver: DRIVER.to_owned(),
-        mode: Mode::Confirm,
-        attached: Vec::new(),
-        interaction: InteractionMode::default(),
-        follows: None,
-        guards: None,
-        served: false,
+        driver: DRIVER,
+        entry: Entry::AssetUploading { file: Box::new(file.clone()) },
+        blobs: Vec::new(),
     };
-    let entries = vec![started, Entry::AssetUploading { file: Box::new(file.clone()) }];
-    let batch = AppendBatch { workflow: None, entries, blobs: Vec::new() };
-    let (records, lease) = ledger.start_workflow(batch)?;
-    let seq = records.last().map_or(Seq(0), |record| record.seq);
+    let CloudWorkflow { seq, lease } = begin_workflow(ledger, intention)?;
     Ok(BegunAssetUpload { seq, lease, operation: None })
 }
 

@@ -6,8 +6,8 @@ use serde_json::{Value as Json, json};
 use tokio::time::timeout;
 use vector_cloud::{
     AssetDelivery, AssetKind, AssetSearch, AssetSummary, CloudClient, CloudFailure,
-    CloudFailureKind, CloudRequest, KeyDetails, KeyIntrospection, KeyPurpose, MeshyBalance,
-    PlaceVersionUpload, SearchPage,
+    CloudFailureKind, CloudRequest, KeyDetails, KeyIntrospection, KeyPurpose, PlaceVersionUpload,
+    SearchPage,
 };
 use vector_core::tools::{StoreKind, StoreSearch};
 use vector_providers::http::CancelSwitch;
@@ -104,12 +104,7 @@ pub fn check_key(purpose: KeyPurpose, key: &SecretKey) -> KeyCheck {
         Err(failure) => return KeyCheck::Unknown(failure.message),
     };
     let introspection = KeyIntrospection::of(key.expose());
-    let request = match purpose {
-        KeyPurpose::Assets | KeyPurpose::Publish | KeyPurpose::Verify | KeyPurpose::Upload => {
-            introspection.request()
-        }
-        KeyPurpose::Meshy => MeshyBalance.request(),
-    };
+    let request = introspection.request();
     let reading = client.read(&request, Some(key.expose()));
     let asked = async { timeout(CHECK_TIMEOUT, reading).await };
     let body = match wait_for(asked, &CancelSwitch::new()) {
@@ -117,12 +112,7 @@ pub fn check_key(purpose: KeyPurpose, key: &SecretKey) -> KeyCheck {
         Ok(Err(_)) => Err(CloudFailure::from_timeout(request.host, CHECK_TIMEOUT)),
         Err(message) => return KeyCheck::Unknown(message),
     };
-    let details = match body {
-        Ok(_) if purpose == KeyPurpose::Meshy => return KeyCheck::Valid,
-        Ok(body) => introspection.read_details(&body),
-        Err(failure) => Err(failure),
-    };
-    match details {
+    match body.and_then(|body| introspection.read_details(&body)) {
         Ok(KeyDetails { is_enabled: false, .. }) => KeyCheck::Unusable("disabled"),
         Ok(KeyDetails { is_expired: true, .. }) => KeyCheck::Unusable("expired"),
         Ok(details) => match details.missing_scopes(purpose.scopes()) {

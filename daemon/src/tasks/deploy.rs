@@ -15,12 +15,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{
-    Approver, Entry, Finish, InteractionMode, Place, PlaceUpload, Seq, VersionKind,
+    Approver, Entry, FilePlace, Finish, Place, PlaceUpload, Seq, VersionKind,
 };
-use scene_schemas::proposal::Mode;
 use vector_cloud::{CloudFailure, PlaceFormat, PlaceVersionUpload};
-use vector_files::place_file::PlaceFile;
-use vector_ledger::{AppendBatch, Ledger, LedgerError, WorkflowLease};
+use vector_files::place_file;
+use vector_ledger::{AppendBatch, Ledger, LedgerError};
 use vector_place::{FileFormat, Scene};
 use vector_providers::http::CancelSwitch;
 use vector_providers::keys::SecretKey;
@@ -30,6 +29,7 @@ pub use self::changes::{VersionChanges, format_size};
 pub use self::past::source_file;
 pub use self::past::{PastUpload, UploadHistory, UploadOutcome};
 use super::cloud::{find_publish_key, find_verify_key, upload_version};
+use super::cloud_workflow::{CloudIntention, CloudWorkflow, begin_workflow};
 
 /// What a version is uploaded for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,12 +106,13 @@ impl DeploySource {
             let (project, scene) = opened.map_err(|error| refuse_deploy(error.to_string()))?;
             return Self::of_scene(Place::Project(project.ledger_place()), scene.into_scene());
         }
-        let opened = PlaceFile::open(path, None);
-        let (file, _) = opened.map_err(|error| refuse_deploy(error.to_string()))?;
-        let bytes = std::fs::read(path).map_err(|error| {
+        let file = place_file::real_path(path).map_err(|error| refuse_deploy(error.to_string()))?;
+        let bytes = std::fs::read(&file).map_err(|error| {
             refuse_deploy(format!("{} cannot be read: {error}.", path.display()))
         })?;
-        Self::check(Place::File(file.ledger_place()), bytes, path)
+        let hash = Fingerprint::hash_bytes(&bytes);
+        let place = FilePlace { file: file.display().to_string(), out: None, hash, replaces: None };
+        Self::check(Place::File(place), bytes, path)
     }
 
     /// Takes the contents of an earlier upload from the ledger.
@@ -153,7 +154,9 @@ impl DeploySource {
     }
 
     fn check(place: Place, bytes: Vec<u8>, path: &Path) -> Result<Self, DeployError> {
-        let scene = open_scene(&bytes)?;
+        let scene = Scene::open(Arc::from(bytes.as_slice())).map_err(|error| {
+            refuse_deploy(format!("{} cannot be read as a place: {error}.", path.display()))
+        })?;
         if !scene.is_place() {
             return Err(refuse_deploy(format!(
                 "{} is a model, not a place: it has no Workspace. Upload a place.",
@@ -340,12 +343,6 @@ fn describe_failure(message: &str, is_unclear: bool) -> String {
     message.to_owned()
 }
 
-/// An upload whose beginning is recorded. The lease tells others that it goes on.
-struct BegunUpload {
-    seq: Seq,
-    lease: WorkflowLease,
-}
-
 /// Records that an upload begins. Only one at a time goes to a place of Roblox.
 fn begin_upload(
     ledger: &Ledger,
@@ -353,7 +350,7 @@ fn begin_upload(
     upload: PlaceUpload,
     purpose: UploadPurpose,
     compared: Option<Seq>,
-) -> Result<BegunUpload, DeployError> {
+) -> Result<CloudWorkflow, DeployError> {
     let target = DeployTarget { universe: upload.universe, place: upload.place };
     // Another process looks and begins only when this one has begun.
     let _lock = ledger.lock_applying()?;
@@ -382,20 +379,12 @@ fn begin_upload(
              changes now, and publish again."
         )));
     }
-    let started = Entry::Started {
+    let intention = CloudIntention {
         place: source.place.clone(),
         goal: upload.describe(),
-        driver: purpose.driver().to_owned(),
-        mode: Mode::Confirm,
-        attached: Vec::new(),
-        interaction: InteractionMode::default(),
-        follows: None,
-        guards: None,
-        served: false,
+        driver: purpose.driver(),
+        entry: Entry::Uploading { upload: Box::new(upload) },
+        blobs: vec![source.bytes.to_vec()],
     };
-    let entries = vec![started, Entry::Uploading { upload: Box::new(upload) }];
-    let blobs = vec![source.bytes.to_vec()];
-    let (records, lease) = ledger.start_workflow(AppendBatch { workflow: None, entries, blobs })?;
-    let seq = records.last().map_or(Seq(0), |record| record.seq);
-    Ok(BegunUpload { seq, lease })
+    Ok(begin_workflow(ledger, intention)?)
 }

@@ -8,6 +8,7 @@ pub mod asset_upload;
 pub mod attached_file;
 pub mod check;
 pub mod cloud;
+mod cloud_workflow;
 pub mod commit;
 pub mod deploy;
 pub mod fetch;

@@ -11,8 +11,7 @@ mod side_effects;
 mod task_run;
 
 use scene_schemas::InstancePath;
-use scene_schemas::entry::{Approver, Entry, Finish, InteractionMode, Seq, VersionKind};
-use scene_schemas::proposal::Mode;
+use scene_schemas::entry::{Approver, Entry, Finish, Seq, VersionKind};
 use vector_cloud::{CloudFailureKind, LuauLogMessage, LuauTaskPath, LuauTaskStart};
 use vector_core::specs::{CaseOutcome, SpecFinder, SpecResult};
 use vector_ledger::{AppendBatch, Ledger, WorkflowLease};
@@ -26,6 +25,7 @@ pub use self::side_effects::{SideEffect, SideEffects};
 pub use self::task_run::MAX_SECONDS;
 
 use super::cloud::find_verify_key;
+use super::cloud_workflow::{CloudIntention, CloudWorkflow, begin_workflow};
 use super::deploy::{
     DeployError, DeploySource, DeployTarget, PastUpload, UploadHistory, UploadPurpose,
     VersionRequest, open_scene, refuse_deploy, send_version,
@@ -222,21 +222,14 @@ fn record_start(
     by: Approver,
 ) -> Result<(PastRun, WorkflowLease), DeployError> {
     let run = past::describe_run(start, source, plan, task, by);
-    let started = Entry::Started {
+    let intention = CloudIntention {
         place: source.place.clone(),
         goal: run.describe(),
-        driver: UploadPurpose::Verify.driver().to_owned(),
-        mode: Mode::Confirm,
-        attached: Vec::new(),
-        interaction: InteractionMode::default(),
-        follows: None,
-        guards: None,
-        served: false,
+        driver: UploadPurpose::Verify.driver(),
+        entry: Entry::CloudRunStarted { run: Box::new(run.clone()) },
+        blobs: Vec::new(),
     };
-    let entries = vec![started, Entry::CloudRunStarted { run: Box::new(run.clone()) }];
-    let batch = AppendBatch { workflow: None, entries, blobs: Vec::new() };
-    let (records, lease) = ledger.start_workflow(batch)?;
-    let seq = records.last().map_or(Seq(0), |record| record.seq);
+    let CloudWorkflow { seq, lease } = begin_workflow(ledger, intention)?;
     Ok((PastRun { seq, workflow: lease.workflow(), run, is_finished: false }, lease))
 }
 

@@ -1,4 +1,4 @@
-//! Checks of the keys of Roblox's cloud and of Meshy: whether each is accepted, and has the scopes that it needs.
+//! Checks of the keys of Roblox's cloud: whether each is accepted, and has the scopes that it needs.
 
 use vector_cloud::KeyPurpose;
 use vector_providers::keys::{KeyStore, SystemKeychain};

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use scene_schemas::Fingerprint;
-use scene_schemas::entry::{Entry, Finish, Place, PlaceUpload, Record, Seq, VersionKind};
+use scene_schemas::entry::{Entry, Place, PlaceUpload, Record, Seq, VersionKind};
 use vector_files::disk::canonical_path;
-use vector_ledger::{AppendBatch, Ledger, LedgerError};
+use vector_ledger::{Ledger, LedgerError};
 
+use super::super::cloud_workflow::{STOPPED, close_interrupted};
 use super::{DeployTarget, UploadPurpose};
 
 /// What became of an upload.
@@ -139,22 +140,11 @@ impl UploadHistory {
                 continue;
             }
             let Some(_lease) = ledger.try_lease(past.workflow)? else { continue };
-            // Another process may have ended it since the ledger was read. One that settled the place's
-            // workflows has only finished it.
-            let records = ledger.workflow_records_after(past.workflow, past.seq)?;
-            let has = |is: fn(&Entry) -> bool| records.iter().any(|it| is(&it.entry));
-            if has(|it| matches!(it, Entry::Uploaded { .. } | Entry::UploadFailed { .. })) {
+            // Another process may have ended it since the ledger was read.
+            if !close_interrupted(ledger, past.workflow, past.seq)? {
                 continue;
             }
-            let reason = "Vector was stopped during the upload.".to_owned();
-            let (upload, is_unclear) = (past.seq, true);
-            let mut entries =
-                vec![Entry::UploadFailed { upload, reason: reason.clone(), is_unclear }];
-            if !has(|it| matches!(it, Entry::Finished { .. })) {
-                entries.push(Entry::Finished { outcome: Finish::Failed, summary: None });
-            }
-            let workflow = Some(past.workflow);
-            ledger.append(AppendBatch { workflow, entries, blobs: Vec::new() })?;
+            let reason = STOPPED.to_owned();
             past.outcome = UploadOutcome::Failed { reason, is_unclear: true };
         }
         Ok(())
