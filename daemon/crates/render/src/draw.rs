@@ -1,5 +1,7 @@
 //! Draws solids to pixels: camera, light, occlusion, and highlighting of changes.
 
+use std::ops::Range;
+
 use super::ground::GroundGrid;
 use super::label;
 use super::mesh::{MeshSet, ShapeMesh};
@@ -54,7 +56,7 @@ fn dot_product(one: [f64; 3], other: [f64; 3]) -> f64 {
 }
 
 impl PictureCamera {
-    fn new(frame: ViewFrame, size: (u32, u32)) -> Self {
+    pub(super) fn new(frame: ViewFrame, size: (u32, u32)) -> Self {
         let (view, axes) = (frame.view(), frame.view().axes());
         let (width, height) = (f64::from(size.0), f64::from(size.1));
         let [across, along] =
@@ -78,7 +80,7 @@ impl PictureCamera {
     }
 
     /// Projects a point of the world to pixel coordinates and a depth. Larger depths are nearer.
-    fn project_point(&self, place: [f32; 3]) -> [f64; 3] {
+    pub(super) fn project_point(&self, place: [f32; 3]) -> [f64; 3] {
         let away = [0, 1, 2].map(|axis| f64::from(place[axis]) - self.middle[axis]);
         let [right, up, near] = self.rotate_direction(away);
         [self.at[0] + right * self.scale, self.at[1] - up * self.scale, near]
@@ -309,24 +311,10 @@ impl<'a> DrawingRun<'a> {
 
     /// Averages the samples of a band into pixels.
     fn downsample(&self, picture: &mut Picture, top: usize) {
-        let (fine, width) = (self.fine, self.band.width);
-        let count = (fine * fine) as u32;
-        for y in top..(top + BAND).min(self.size.1) {
-            let first = (y + 1 - top) * fine * width;
-            for x in 0..self.size.0 {
-                let mut sum = [0_u32; 3];
-                for row in 0..fine {
-                    for colour in &self.band.colours[first + row * width + x * fine..][..fine] {
-                        for (sum, part) in sum.iter_mut().zip(colour) {
-                            *sum += u32::from(*part);
-                        }
-                    }
-                }
-                let colour = sum.map(|sum| ((sum + count / 2) / count) as u8);
-                let middle = first + fine / 2 * width + x * fine + fine / 2;
-                picture.put_pixel(x, y, self.color_with_grid(x, y, middle, colour));
-            }
-        }
+        let rows = top..(top + BAND).min(self.size.1);
+        downsample_band(&self.band, self.fine, self.size.0, rows, |x, y, middle, colour| {
+            picture.put_pixel(x, y, self.color_with_grid(x, y, middle, colour));
+        });
     }
 
     /// The colour of a pixel, with grid lines over it if it shows the ground.
@@ -337,6 +325,35 @@ impl<'a> DrawingRun<'a> {
         }
         let place = self.camera.unproject_point(x as f64 + 0.5, y as f64 + 0.5, f64::from(near));
         self.ground.overlay_lines(&self.camera, place, colour)
+    }
+}
+
+/// Averages the samples of a band into the pixels of its rows. The band has an extra pixel row above.
+/// `put` gets the position of each pixel, its middle sample and its colour.
+pub(super) fn downsample_band(
+    band: &SampleBand,
+    fine: usize,
+    width_in_pixels: usize,
+    rows: Range<usize>,
+    mut put: impl FnMut(usize, usize, usize, [u8; 3]),
+) {
+    let width = band.width;
+    let count = (fine * fine) as u32;
+    let top = rows.start;
+    for y in rows {
+        let first = (y + 1 - top) * fine * width;
+        for x in 0..width_in_pixels {
+            let mut sum = [0_u32; 3];
+            for row in 0..fine {
+                for colour in &band.colours[first + row * width + x * fine..][..fine] {
+                    for (sum, part) in sum.iter_mut().zip(colour) {
+                        *sum += u32::from(*part);
+                    }
+                }
+            }
+            let colour = sum.map(|sum| ((sum + count / 2) / count) as u8);
+            put(x, y, first + fine / 2 * width + x * fine + fine / 2, colour);
+        }
     }
 }
 
@@ -437,6 +454,13 @@ fn cross_product(one: [f64; 3], other: [f64; 3]) -> [f64; 3] {
         let (next, last) = ((axis + 1) % 3, (axis + 2) % 3);
         one[next] * other[last] - one[last] * other[next]
     })
+}
+
+/// The light on a triangle that is projected at this scale, on the side that is seen.
+pub(super) fn light_of_face([a, b, c]: [[f64; 3]; 3], scale: f64) -> f64 {
+    let edge = |to: [f64; 3]| [(to[0] - a[0]) / scale, (a[1] - to[1]) / scale, to[2] - a[2]];
+    let normal = cross_product(edge(b), edge(c));
+    light_of_normal(if normal[2] < 0.0 { normal.map(|part| -part) } else { normal })
 }
 
 /// The light on a surface with this normal.

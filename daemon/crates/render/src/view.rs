@@ -98,6 +98,10 @@ impl ViewFrame {
         Some(Self { view, extents: seen, bounds: around })
     }
 
+    pub(super) fn new(view: ViewDirection, extents: [(f64, f64); 2], bounds: WorldBox) -> Self {
+        Self { view, extents, bounds }
+    }
+
     pub(super) fn view(&self) -> ViewDirection {
         self.view
     }
