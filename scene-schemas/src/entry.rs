@@ -11,8 +11,9 @@ pub use crate::attachment::{AttachmentSnapshot, Image, ImageFormat};
 use crate::command::Fingerprint;
 use crate::comment::{Comment, CommentReply};
 pub use crate::context::{ContextScript, ExcludedScript, TaskContext};
+use crate::generation::{GenerationOffer, GenerationStage};
 pub use crate::interaction_mode::InteractionMode;
-use crate::playtest::{Permission, PermissionAnswer};
+use crate::permission::{Permission, PermissionAnswer};
 use crate::proposal::{Ack, Conflict, Mode, Proposal};
 use crate::rule::TaskRule;
 pub use crate::upload::{
@@ -372,6 +373,45 @@ pub enum Entry {
         reason: String,
         /// Whether Roblox may have the version all the same.
         is_unclear: bool,
+    },
+    /// A model is about to be generated, which costs credits. Its position identifies the generation.
+    GenerationStarting {
+        /// What is generated, and what it costs.
+        generation: Box<GenerationOffer>,
+    },
+    /// The service has begun a task of a generation.
+    GenerationAccepted {
+        /// The position of its `generation_starting` entry.
+        generation: Seq,
+        /// Which of its tasks was begun.
+        stage: GenerationStage,
+        /// The id that the service gave the task.
+        task: String,
+    },
+    /// The second task of a generation is about to be begun.
+    GenerationRefining {
+        /// The position of its `generation_starting` entry.
+        generation: Seq,
+    },
+    /// A model was generated, and its file is here.
+    Generated {
+        /// The position of its `generation_starting` entry.
+        generation: Seq,
+        /// The blob with the model, in the format GLB.
+        model: Fingerprint,
+        /// The size of the file in bytes.
+        size: u64,
+        /// The credits that were spent, as the service says.
+        credits: u64,
+    },
+    /// No model was generated, or it is not known whether one was.
+    GenerationFailed {
+        /// The position of its `generation_starting` entry.
+        generation: Seq,
+        /// The reason, and what to do next.
+        reason: String,
+        /// The credits that were spent, or may have been.
+        credits: u64,
     },
     /// Specs run in a version of a place, in Roblox's engine. This entry follows the start of the task,
     /// so that an interrupted run is found again. Its position identifies the run.

@@ -1,54 +1,7 @@
-//! Playtests in Studio: the permission that they need, what is asked of the plugin, and the output
-//! of the place.
+//! Playtests in Studio: what is asked of the plugin, and the output of the place.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// What a call may need the permission of a person for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Permission {
-    /// To play the game in Studio.
-    Playtest,
-}
-
-impl Permission {
-    /// Returns the question to the person.
-    pub fn question(self) -> &'static str {
-        match self {
-            Self::Playtest => {
-                "Play the game in Studio? Its scripts run for real: they can change the place's data \
-                 stores and send requests."
-            }
-        }
-    }
-}
-
-/// A person's answer to a question for a permission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PermissionAnswer {
-    /// Yes, but for this call only.
-    Once,
-    /// Yes, for this call and the later ones of the same task.
-    Task,
-    /// No, neither for this call nor for others.
-    No,
-}
-
-impl PermissionAnswer {
-    /// All answers, in the order in which they are offered.
-    pub const ALL: [Self; 3] = [Self::Once, Self::Task, Self::No];
-
-    /// Returns the answer as it is offered.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Once => "Yes, this time",
-            Self::Task => "Yes, for this task",
-            Self::No => "No",
-        }
-    }
-}
 
 /// How the game is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

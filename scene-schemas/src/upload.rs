@@ -58,12 +58,20 @@ pub struct AssetFile {
     pub size: u64,
     /// Who approved the upload.
     pub by: Approver,
+    /// The generation that made the file. None if it is a file of the person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated: Option<Seq>,
 }
 
 impl AssetFile {
     /// Describes the upload in a few words.
     pub fn describe(&self) -> String {
         format!("Upload {} as a new {} of {}", self.name, self.kind.name(), self.account)
+    }
+
+    /// Describes the file: its path or its origin, and its size.
+    pub fn details(&self) -> String {
+        format!("{}, {} KB", self.file, self.size.div_ceil(1_024))
     }
 }
 

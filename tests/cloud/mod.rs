@@ -5,6 +5,7 @@ mod contract;
 mod deploy;
 mod failures;
 mod file_uploads;
+mod generation;
 mod insert;
 mod keys;
 mod luau_tasks;

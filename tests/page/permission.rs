@@ -36,7 +36,7 @@ fn permission_to_play_in_studio_is_given_on_the_page_and_not_by_an_agent() {
         .is(&format!("[...document.querySelectorAll('{BUTTONS}')].map(it => it.textContent)"));
     assert_eq!(labels, json!(["Yes, this time", "Yes, for this task", "No"]));
     browser.click(&format!("{BUTTONS}[data-answer=task]"));
-    browser.until_shown("#log", "You permitted to play the game in Studio, for this task.");
+    browser.until_shown("#log", "You permitted it, for this task.");
     browser.until_shown("#waits", "Playing the game");
     assert_eq!(browser.is(&format!("document.querySelector('{BUTTONS}')")), Json::Null);
 

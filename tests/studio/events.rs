@@ -16,7 +16,7 @@ use scene_schemas::api::{
     WorkflowState, WorkflowView, Workflows, openapi_document,
 };
 use scene_schemas::entry::{Finish, Seq, Step};
-use scene_schemas::playtest::PermissionAnswer;
+use scene_schemas::permission::{Permission, PermissionAnswer};
 use scene_schemas::proposal::{Change, Class, Conflict, Mode, Passage, Preview, Row};
 use serde_json::{Value as Json, json};
 use studio_sim::{Options, SharedSettings, Signals, Studio};
@@ -375,20 +375,25 @@ fn of_the_model() -> Vec<Case> {
 }
 
 fn of_permissions() -> Vec<Case> {
-    let answers = PermissionAnswer::ALL.into_iter();
+    let answers = Permission::Playtest.answers().iter().copied();
     let offered =
         |answer: PermissionAnswer| OfferedPermission { answer, label: answer.label().to_owned() };
     let question = text("Play the game in Studio?");
     let call = Seq(7);
     vec![
         (
-            Event::PermissionRequested { call, question, answers: answers.map(offered).collect() },
+            Event::PermissionRequested {
+                call,
+                question,
+                answers: answers.map(offered).collect(),
+                model: None,
+            },
             &["Play the game in Studio?", "Yes, this time", "Yes, for this task", "No"],
             &[],
         ),
         (
             Event::PermissionDecided { call, answer: PermissionAnswer::Task },
-            &["You permitted to play the game, for this task."],
+            &["You permitted it, for this task."],
             &["Yes, this time", "No"],
         ),
     ]

@@ -199,7 +199,7 @@ fn game_is_played_in_studio_after_the_user_permits_it_for_the_task() {
     until_there(studio, "Permit:task");
     click(studio, "Permit:task");
     let game = Game::start(&desk);
-    until_shown(studio, "You permitted to play the game, for this task.");
+    until_shown(studio, "You permitted it, for this task.");
     // Other calls go on meanwhile.
     let read = agent.calls("2", "list_children", json!({ "parentPath": "game.Workspace" }));
     assert_eq!(answered(studio, &read)["outcome"]["state"], "done");

@@ -78,6 +78,7 @@ pub(super) fn run(args: &UploadArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         description: args.description.clone(),
         account,
         by: if args.yes { Approver::Yes } else { Approver::Person },
+        generated: None,
     };
     let source = AssetSource::read(&args.file, wishes)?;
     match history.find_same(&source.file).filter(|_| !args.again) {

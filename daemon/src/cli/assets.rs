@@ -10,6 +10,7 @@ use serde_json::json;
 use vector_cloud::{AssetKind, AssetSearch, AssetSummary, CreatorFilter, SearchPage, SearchSort};
 use vector_core::prompt::ToolCall;
 
+use super::asset_generate::{self, GenerateArgs};
 use super::asset_upload::{self, UploadArgs};
 use super::edit::{EditRequest, EditTask};
 use super::interrupt;
@@ -35,6 +36,8 @@ enum AssetsCommand {
     Insert(InsertArgs),
     /// Upload an image, a sound or a model as a new asset
     Upload(UploadArgs),
+    /// Generate a model from a text, for credits of Meshy
+    Generate(GenerateArgs),
 }
 
 /// The asset is downloaded with an API key of yours, with the scope legacy-asset:manage:
@@ -119,6 +122,7 @@ pub(super) fn run(args: &AssetsArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         AssetsCommand::Search(args) => search_store(args),
         AssetsCommand::Insert(args) => insert_asset(args, home),
         AssetsCommand::Upload(args) => asset_upload::run(args, home),
+        AssetsCommand::Generate(args) => asset_generate::run(args, home),
     }
 }
 

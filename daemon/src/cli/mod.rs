@@ -2,6 +2,7 @@
 //!
 //! Results go to stdout, everything else to stderr. With `--json`, stdout contains only JSON lines.
 
+mod asset_generate;
 mod asset_upload;
 mod assets;
 mod background_daemon;

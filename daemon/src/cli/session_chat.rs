@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use scene_schemas::api::{
-    Chat, Event, OfferedMention, OfferedMentions, PermissionDecision, RouteId, SessionId, Sessions,
-    WorkflowStarted, WorkflowView,
+    Chat, Event, OfferedMention, OfferedMentions, OfferedPermission, PermissionDecision, RouteId,
+    SessionId, Sessions, WorkflowStarted, WorkflowView,
 };
 use scene_schemas::entry::{Finish, InteractionMode, Seq};
-use scene_schemas::playtest::PermissionAnswer;
+use scene_schemas::permission::PermissionAnswer;
 
 use super::call_log::is_talk_tool;
 use super::chat::{ChatInput, HELP, parse_input, unknown_command};
@@ -192,8 +192,8 @@ impl SessionChat<'_> {
             Event::ProposalMapped { proposal, .. } if shown.cards.insert(*proposal) => {
                 self.decide_card(*proposal)?;
             }
-            Event::PermissionRequested { call, question, .. } => {
-                self.ask_permission(workflow, *call, question)?;
+            Event::PermissionRequested { call, question, answers, .. } => {
+                self.ask_permission(workflow, *call, question, answers)?;
             }
             Event::Error { message, hint, .. } => {
                 print_status(&format!("error: {message} {hint}"));
@@ -237,11 +237,19 @@ impl SessionChat<'_> {
 
     /// Asks for the permission that a call needs. Without a terminal nobody can give it. An answer
     /// given elsewhere is only noted.
-    fn ask_permission(&self, workflow: Seq, call: Seq, question: &str) -> anyhow::Result<()> {
-        let text = format!("{question} [y]es, [t] yes for this task, [N]o:");
+    fn ask_permission(
+        &self,
+        workflow: Seq,
+        call: Seq,
+        question: &str,
+        answers: &[OfferedPermission],
+    ) -> anyhow::Result<()> {
+        let has_task = answers.iter().any(|it| it.answer == PermissionAnswer::Task);
+        let keys = if has_task { "[y]es, [t] yes for this task, [N]o:" } else { "[y]es, [N]o:" };
+        let text = format!("{} {keys}", terminal_line(question));
         let answer = match self.terminal.ask_line(&text)?.map(|it| it.to_lowercase()).as_deref() {
             Some("y" | "yes") => PermissionAnswer::Once,
-            Some("t" | "task") => PermissionAnswer::Task,
+            Some("t" | "task") if has_task => PermissionAnswer::Task,
             Some(_) => PermissionAnswer::No,
             None => {
                 print_status(&format!("{question} Not permitted: there is no terminal to ask on."));

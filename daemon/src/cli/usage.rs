@@ -16,6 +16,7 @@ use vector_providers::config::MODELS_FILE;
 use super::ExitStatus;
 use super::style::{PaintKind, terminal_line};
 use super::terminal::{print_stdout, stdout_style};
+use crate::tasks::generate::Generations;
 
 /// The maximum number of tasks listed.
 const TASKS: usize = 20;
@@ -84,10 +85,26 @@ pub(super) fn run(args: &UsageArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         print_stdout(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
         return Ok(ExitStatus::Done);
     }
-    if messages.is_empty() {
+    let generations = generation_block(&Generations::read(&ledger)?);
+    if messages.is_empty() && generations.is_empty() {
         print_stdout("No model has been used yet.\n")?;
         return Ok(ExitStatus::Done);
     }
+    let mut text = String::new();
+    if !messages.is_empty() {
+        text.push_str(&message_report(&ledger, messages, home)?);
+    }
+    text.push_str(&generations);
+    print_stdout(&text)?;
+    Ok(ExitStatus::Done)
+}
+
+/// Reports the messages of models by model, day and task.
+fn message_report(
+    ledger: &Ledger,
+    messages: &[MessageUsage],
+    home: &Path,
+) -> anyhow::Result<String> {
     let style = stdout_style();
     let names = ["messages", "read", "from cache", "written", "USD"];
     let [one, two, three, four, five] = names;
@@ -123,8 +140,25 @@ pub(super) fn run(args: &UsageArgs, home: &Path) -> anyhow::Result<ExitStatus> {
             file.display()
         ));
     }
-    print_stdout(&text)?;
-    Ok(ExitStatus::Done)
+    Ok(text)
+}
+
+/// Reports the credits of generated models by day. Empty if nothing was generated.
+fn generation_block(generations: &Generations) -> String {
+    let mut days: BTreeMap<u64, (usize, u64)> = BTreeMap::new();
+    for past in &generations.all {
+        let (count, credits) = days.entry(day_number(past.at)).or_default();
+        *count += 1;
+        *credits += past.credits();
+    }
+    if days.is_empty() {
+        return String::new();
+    }
+    let line = |(day, (count, credits)): (&u64, &(usize, u64))| {
+        let models = if *count == 1 { "model" } else { "models" };
+        format!("  {:<NAME$} {count:>8} {models}, {credits} credits\n", format_date(*day))
+    };
+    format!("Generated models (credits of Meshy)\n{}", days.iter().map(line).collect::<String>())
 }
 
 fn usage_block(

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use scene_schemas::api::HistoryOutcome;
 use scene_schemas::entry::{Entry, Record, Seq};
-use scene_schemas::playtest::PermissionAnswer;
+use scene_schemas::permission::PermissionAnswer;
 
 /// The known outcomes of all calls and proposals that were read, without their contents. Grows with
 /// the ledger, by less than a hundred bytes per call.
@@ -101,6 +101,11 @@ impl OutcomeFacts {
             | Entry::AssetUploadAccepted { .. }
             | Entry::AssetUploaded { .. }
             | Entry::UploadFailed { .. }
+            | Entry::GenerationStarting { .. }
+            | Entry::GenerationAccepted { .. }
+            | Entry::GenerationRefining { .. }
+            | Entry::Generated { .. }
+            | Entry::GenerationFailed { .. }
             | Entry::CloudRunStarted { .. }
             | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }

@@ -191,6 +191,11 @@ fn kind_name(entry: &Entry) -> &'static str {
         Entry::AssetUploadAccepted { .. } => "asset_upload_accepted",
         Entry::AssetUploaded { .. } => "asset_uploaded",
         Entry::UploadFailed { .. } => "upload_failed",
+        Entry::GenerationStarting { .. } => "generation_starting",
+        Entry::GenerationAccepted { .. } => "generation_accepted",
+        Entry::GenerationRefining { .. } => "generation_refining",
+        Entry::Generated { .. } => "generated",
+        Entry::GenerationFailed { .. } => "generation_failed",
         Entry::CloudRunStarted { .. } => "cloud_run_started",
         Entry::CloudRunFinished { .. } => "cloud_run_finished",
         Entry::Commented { .. } => "commented",
@@ -271,6 +276,11 @@ fn row_subject(record: &Record) -> RowSubject {
         | Entry::AssetUploadAccepted { .. }
         | Entry::AssetUploaded { .. }
         | Entry::UploadFailed { .. }
+        | Entry::GenerationStarting { .. }
+        | Entry::GenerationAccepted { .. }
+        | Entry::GenerationRefining { .. }
+        | Entry::Generated { .. }
+        | Entry::GenerationFailed { .. }
         | Entry::CloudRunStarted { .. }
         | Entry::CloudRunFinished { .. }
         | Entry::Finished { .. } => RowSubject::Nothing,
@@ -290,7 +300,8 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
         | Entry::Refused { reason: text, .. }
         | Entry::Withdrawn { reason: text, .. }
         | Entry::Failed { reason: text, .. }
-        | Entry::UploadFailed { reason: text, .. } => text.into(),
+        | Entry::UploadFailed { reason: text, .. }
+        | Entry::GenerationFailed { reason: text, .. } => text.into(),
         Entry::Rejected { reason: text, .. }
         | Entry::Undone { remaining: text, .. }
         | Entry::Redone { remaining: text, .. } => text.as_deref().unwrap_or_default().into(),
@@ -311,6 +322,10 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
         Entry::AssetUploading { file } => file.describe().into(),
         Entry::AssetUploadAccepted { operation, .. } => operation.as_str().into(),
         Entry::AssetUploaded { asset, .. } => format!("rbxassetid://{asset}").into(),
+        Entry::GenerationStarting { generation } => generation.describe().into(),
+        Entry::GenerationAccepted { task, .. } => task.as_str().into(),
+        Entry::GenerationRefining { .. } => "Colors".into(),
+        Entry::Generated { credits, .. } => format!("Generated for {credits} credits").into(),
         Entry::CloudRunStarted { run } => run.describe().into(),
         Entry::CloudRunFinished { failure: Some(failure), .. } => failure.as_str().into(),
         Entry::CloudRunFinished { passed, failed, failure: None, .. } => {

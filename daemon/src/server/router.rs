@@ -78,6 +78,7 @@ fn method_router(id: RouteId) -> MethodRouter<AppState> {
         RouteId::ScriptFile => handle(id, place::script_file),
         RouteId::Reveal => handle(id, place::reveal),
         RouteId::AssetThumbnail => handle(id, assets::thumbnail),
+        RouteId::GenerationPicture => handle(id, assets::generation_picture),
         RouteId::InsertAsset => handle(id, assets::insert),
         RouteId::OfferedMentions => handle(id, place::offer_mentions),
         RouteId::Workflows => handle(id, place::workflows),

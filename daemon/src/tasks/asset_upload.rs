@@ -7,7 +7,7 @@
 
 mod past;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -16,10 +16,14 @@ use scene_schemas::entry::{
     Approver, AssetAccount, AssetFile, AssetFileKind, AssetReview, Entry, FilePlace, Finish, Place,
     Seq,
 };
+use scene_schemas::permission::Permission;
+use serde_json::json;
 use vector_cloud::{
     AssetOperation, AssetOperationPath, AssetOwner, AssetUpload, CloudClient, CloudFailure,
     KeyPurpose, ModerationState, UploadFormat, UploadKind, UploadProgress, UploadedAsset,
 };
+use vector_core::tools::{UploadSource, UploadWish};
+use vector_engine::fetch::{FetchResult, FetchWork};
 use vector_ledger::{AppendBatch, Ledger, LedgerError, WorkflowLease};
 use vector_providers::http::CancelSwitch;
 use vector_providers::keys::SecretKey;
@@ -27,6 +31,7 @@ use vector_providers::keys::SecretKey;
 pub use self::past::{AssetUploadState, AssetUploads, PastAssetUpload};
 use super::cloud::{cloud_client, find_key, wait_for};
 use super::cloud_workflow::{CloudIntention, CloudWorkflow, begin_workflow, close_interrupted};
+use super::generate::{find_made, read_model_file};
 
 /// The driver of the workflows of uploads.
 const DRIVER: &str = "upload";
@@ -67,6 +72,8 @@ pub struct AssetWishes {
     pub description: String,
     pub account: AssetAccount,
     pub by: Approver,
+    /// The generation that made the file. None if it is a file of the user.
+    pub generated: Option<Seq>,
 }
 
 impl AssetSource {
@@ -78,6 +85,19 @@ impl AssetSource {
         let shown = path.display();
         let bytes = std::fs::read(path)
             .map_err(|error| refuse_upload(format!("{shown} cannot be read: {error}.")))?;
+        Self::check(path, bytes, wishes)
+    }
+
+    /// Checks the bytes of a file against the limits of Roblox. The path gives their name and format.
+    ///
+    /// # Errors
+    /// Roblox does not take it.
+    pub fn check(
+        path: &Path,
+        bytes: Vec<u8>,
+        wishes: AssetWishes,
+    ) -> Result<Self, AssetUploadError> {
+        let shown = path.display();
         let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
         let Some(format) = UploadFormat::find_by_extension(extension) else {
             let known: Vec<&str> = UploadFormat::ALL.iter().map(|it| it.extension()).collect();
@@ -96,6 +116,7 @@ impl AssetSource {
             contents: Fingerprint::hash_bytes(&bytes),
             size: bytes.len() as u64,
             by: wishes.by,
+            generated: wishes.generated,
         };
         let source = Self { file, format, bytes: Bytes::from(bytes) };
         source.wanted().request().map_err(|failure| refuse_upload(failure.message))?;
@@ -174,6 +195,96 @@ pub fn upload_asset(
 fn find_upload_key() -> Result<SecretKey, String> {
     let otherwise = "upload the file on the Creator Dashboard";
     find_key(KeyPurpose::Upload, "Roblox takes uploads", otherwise)
+}
+
+/// Performs the call of a model: asks for the permission first, and uploads when it is given.
+///
+/// # Errors
+/// A sentence that says what to do.
+pub(super) fn upload_for_call(
+    work: &FetchWork,
+    wish: &UploadWish,
+    cancel: &CancelSwitch,
+) -> Result<FetchResult, String> {
+    let ledger = &*work.ledger;
+    let history = AssetUploads::read(ledger).map_err(|error| error.to_string())?;
+    let Some(account) = history.last_account() else {
+        return Err(
+            "It is not known whose asset it becomes. The user uploads the first file, with `vector assets \
+             upload FILE --user ID` (or --group ID); later ones go to the same account."
+                .to_owned(),
+        );
+    };
+    let source = find_source(work, wish, account)?;
+    let past = history.find_same(&source.file);
+    let is_made = past.is_some_and(|past| matches!(past.state, AssetUploadState::Uploaded { .. }));
+    let wanted = Permission::Upload(Box::new(source.file.clone()));
+    if !is_made && work.permitted.as_ref() != Some(&wanted) {
+        find_upload_key()?;
+        return Ok(FetchResult::NeedsPermission(wanted));
+    }
+    let made = upload_asset(ledger, &source, false, cancel).map_err(|error| error.to_string())?;
+    let review = match made.review {
+        AssetReview::Approved => "approved",
+        AssetReview::Reviewing => "reviewing",
+        AssetReview::Rejected => "rejected",
+        AssetReview::Unknown => "unknown",
+    };
+    Ok(FetchResult::Answer(json!({ "assetId": made.asset, "review": review })))
+}
+
+/// Reads what a model wants to upload: a file in the folder of the place, or the model of a generation.
+fn find_source(
+    work: &FetchWork,
+    wish: &UploadWish,
+    account: AssetAccount,
+) -> Result<AssetSource, String> {
+    let generated = match &wish.source {
+        UploadSource::Generation(generation) => Some(*generation),
+        UploadSource::File(_) => None,
+    };
+    let wishes = AssetWishes {
+        kind: wish.kind,
+        name: wish.name.clone(),
+        description: String::new(),
+        account,
+        by: Approver::Person,
+        generated,
+    };
+    let source = match &wish.source {
+        UploadSource::File(file) => AssetSource::read(&find_own_file(work, file)?, wishes),
+        UploadSource::Generation(generation) => {
+            let read = || {
+                let made = find_made(&work.ledger, *generation)?;
+                read_model_file(&work.ledger, &made)
+            };
+            let bytes = read().map_err(|error| error.to_string())?;
+            let path = PathBuf::from(format!("generation {generation}.glb"));
+            AssetSource::check(&path, bytes, wishes)
+        }
+    };
+    source.map_err(|error| error.to_string())
+}
+
+/// Finds a file in the folder of the place. A model names no other file of the user.
+fn find_own_file(work: &FetchWork, file: &str) -> Result<PathBuf, String> {
+    let Some(folder) = &work.folder else {
+        return Err("The place is open in Studio and has no folder. The user uploads files with \
+                    `vector assets upload`."
+            .to_owned());
+    };
+    let found = |path: &Path| {
+        std::fs::canonicalize(path)
+            .map_err(|error| format!("{} cannot be read: {error}.", path.display()))
+    };
+    let (folder, path) = (found(folder)?, found(&folder.join(file))?);
+    if !path.starts_with(&folder) {
+        return Err(format!(
+            "{file} is not in the folder of the place. The user uploads other files with `vector assets \
+             upload`."
+        ));
+    }
+    Ok(path)
 }
 
 /// How an upload starts.

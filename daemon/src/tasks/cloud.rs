@@ -6,8 +6,8 @@ use serde_json::{Value as Json, json};
 use tokio::time::timeout;
 use vector_cloud::{
     AssetDelivery, AssetKind, AssetSearch, AssetSummary, CloudClient, CloudFailure,
-    CloudFailureKind, CloudRequest, KeyDetails, KeyIntrospection, KeyPurpose, PlaceVersionUpload,
-    SearchPage,
+    CloudFailureKind, CloudRequest, KeyDetails, KeyIntrospection, KeyPurpose, MeshyBalance,
+    PlaceVersionUpload, SearchPage,
 };
 use vector_core::tools::{StoreKind, StoreSearch};
 use vector_providers::http::CancelSwitch;
@@ -38,6 +38,12 @@ pub(super) fn find_key(
     let keys = KeyStore::new(&env, &SystemKeychain);
     let found = keys.find_key(purpose.name(), purpose.variable());
     found.map(|(key, _)| key).map_err(|why| {
+        if purpose == KeyPurpose::Meshy {
+            return format!(
+                "{needed} only with {} ({why}). Or {otherwise}.",
+                purpose.describe_key()
+            );
+        }
         let word = if purpose.scopes().len() == 1 { "scope" } else { "scopes" };
         format!(
             "{needed} only with an API key of yours ({why}). Create one at \
@@ -103,13 +109,13 @@ pub fn check_key(purpose: KeyPurpose, key: &SecretKey) -> KeyCheck {
         Ok(client) => client,
         Err(failure) => return KeyCheck::Unknown(failure.message),
     };
+    if purpose == KeyPurpose::Meshy {
+        return check_meshy_key(&client, key);
+    }
     let introspection = KeyIntrospection::of(key.expose());
     let request = introspection.request();
-    let reading = client.read(&request, Some(key.expose()));
-    let asked = async { timeout(CHECK_TIMEOUT, reading).await };
-    let body = match wait_for(asked, &CancelSwitch::new()) {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(_)) => Err(CloudFailure::from_timeout(request.host, CHECK_TIMEOUT)),
+    let body = match read_in_time(&client, &request, key) {
+        Ok(body) => body,
         Err(message) => return KeyCheck::Unknown(message),
     };
     match body.and_then(|body| introspection.read_details(&body)) {
@@ -123,6 +129,30 @@ pub fn check_key(purpose: KeyPurpose, key: &SecretKey) -> KeyCheck {
             KeyCheck::Unusable("wrong or revoked")
         }
         Err(failure) => KeyCheck::Unknown(failure.message),
+    }
+}
+
+/// Sends a request that changes nothing, for as long as the check of a key may take.
+fn read_in_time(
+    client: &CloudClient,
+    request: &CloudRequest,
+    key: &SecretKey,
+) -> Result<Result<Vec<u8>, CloudFailure>, String> {
+    let reading = client.read(request, Some(key.expose()));
+    let asked = async { timeout(CHECK_TIMEOUT, reading).await };
+    let answer = wait_for(asked, &CancelSwitch::new())?;
+    Ok(answer.unwrap_or_else(|_| Err(CloudFailure::from_timeout(request.host, CHECK_TIMEOUT))))
+}
+
+/// Checks a key of Meshy, which has no scopes.
+fn check_meshy_key(client: &CloudClient, key: &SecretKey) -> KeyCheck {
+    match read_in_time(client, &MeshyBalance.request(), key) {
+        Ok(Ok(_)) => KeyCheck::Valid,
+        Ok(Err(failure)) if failure.kind == CloudFailureKind::Unauthorized => {
+            KeyCheck::Unusable("wrong or revoked")
+        }
+        Ok(Err(failure)) => KeyCheck::Unknown(failure.message),
+        Err(message) => KeyCheck::Unknown(message),
     }
 }
 

@@ -21,7 +21,7 @@ use vector_render::{SolidSet, ViewDirection, ViewFrame, draw_solids};
 use vector_runtime::{PlayLimits, RunLimits, SpecLimits, play_scene, run_script, run_specs};
 
 use super::check::{self, CheckedScript, ScriptLinters};
-use super::{asset, cloud, web};
+use super::{asset, asset_upload, cloud, generate, web};
 
 /// The message for a fetch that ended because its task was cancelled.
 pub(super) const CANCELLED_MESSAGE: &str = "It was ended: the task was cancelled.";
@@ -56,6 +56,10 @@ pub fn perform_fetch(work: &FetchWork, cancel: &CancelSwitch) -> Result<FetchRes
             let file = cloud::download_asset(*asset, cancel)?;
             return Ok(FetchResult::Asset(asset::scan_download(file, cancel)));
         }
+        FetchRequest::Generate(request) => {
+            return generate::generate_for_call(work, request, cancel);
+        }
+        FetchRequest::Upload(wish) => return asset_upload::upload_for_call(work, wish, cancel),
         FetchRequest::Picture { of, solids, view } => fetch_picture(of, solids, *view),
         FetchRequest::Run(request) => {
             let limits = RunLimits::default();
@@ -257,11 +261,14 @@ mod tests {
     use vector_place::FileFormat;
 
     use vector_engine::PlanState;
+    use vector_ledger::Ledger;
 
     use super::*;
 
     #[test]
     fn fetch_ends_when_its_task_is_cancelled() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = Arc::new(Ledger::open(home.path()).unwrap());
         let endless = "return function() it('a', function() while true do end end) end";
         let mut scene = Scene::empty(FileFormat::Xml);
         let root = scene.root();
@@ -274,6 +281,8 @@ mod tests {
             folder: None,
             files: HashMap::new(),
             run_scene: Some(RunScene { scene, state, proposed: None }),
+            permitted: None,
+            ledger: Arc::clone(&ledger),
         };
         let cancel = CancelSwitch::new();
         let own = cancel.clone();
@@ -298,6 +307,8 @@ mod tests {
             folder: None,
             files: HashMap::new(),
             run_scene: None,
+            permitted: None,
+            ledger,
         };
         assert_eq!(perform_fetch(&looking, &cancel).unwrap_err(), CANCELLED_MESSAGE);
     }

@@ -1,5 +1,5 @@
-//! Tasks outside the engine, for tools and commands: checks, web pages, commits, deploys, uploads, mentions,
-//! and erasure.
+//! Tasks outside the engine, for tools and commands: checks, web pages, commits, deploys, uploads,
+//! generated models, mentions, and erasure.
 //!
 //! They must not decide or apply anything.
 
@@ -13,6 +13,8 @@ pub mod commit;
 pub mod deploy;
 pub mod fetch;
 pub mod forget;
+pub mod generate;
+mod generated_model;
 pub mod mentions;
 pub mod read_queue;
 pub mod verify;

@@ -11,7 +11,8 @@ use super::session::SessionId;
 use crate::command::{Fingerprint, InstanceId};
 use crate::comment::Comment;
 use crate::entry::{Finish, InteractionMode, Seq, Step};
-use crate::playtest::{PermissionAnswer, StudioOutput};
+use crate::permission::PermissionAnswer;
+use crate::playtest::StudioOutput;
 use crate::proposal::{Class, Mode, PlayCheck, Preview, Proposal, Row, Warning};
 use crate::rule::TaskRule;
 

@@ -11,7 +11,7 @@ use super::FailureKind;
 use super::session::SessionId;
 use crate::entry::{Approver, Finish, Seq, Step};
 use crate::path::InstancePath;
-use crate::playtest::PermissionAnswer;
+use crate::permission::PermissionAnswer;
 use crate::proposal::{Class, Conflict, Mode};
 
 /// An event with its position, time and workflow.
@@ -88,6 +88,9 @@ pub enum Event {
         question: String,
         /// The possible answers, in the order in which they are offered.
         answers: Vec<OfferedPermission>,
+        /// The generation whose model the person should see. None if there is nothing to see.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<Seq>,
     },
     /// A person gave the permission that a call needs, or refused it.
     PermissionDecided {

@@ -381,6 +381,14 @@ routes! {
         "image/png",
         get_route::<EmptyBody>("/api/assets/{id}/thumbnail", Token::Human, "The thumbnail of an asset."),
     ),
+    GenerationPicture = with_media(
+        "image/png",
+        get_route::<EmptyBody>(
+            "/api/generations/{id}/picture",
+            Token::Human,
+            "A picture of a generated model.",
+        ),
+    ),
     InsertAsset = post_route::<InsertAssetRequest, WorkflowStarted>(
         "/api/sessions/{id}/assets",
         Token::Human,

@@ -1,4 +1,4 @@
-//! What keys of Roblox's cloud are for.
+//! What keys of Roblox's cloud and of Meshy are for.
 
 /// What a key is for. Each purpose has its own, so that a key has no more scopes than it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,10 +11,13 @@ pub enum KeyPurpose {
     Verify,
     /// Uploading files as assets.
     Upload,
+    /// Generating models with Meshy.
+    Meshy,
 }
 
 impl KeyPurpose {
-    pub const ALL: [Self; 4] = [Self::Assets, Self::Publish, Self::Verify, Self::Upload];
+    pub const ALL: [Self; 5] =
+        [Self::Assets, Self::Publish, Self::Verify, Self::Upload, Self::Meshy];
 
     /// Returns the name of the key in the keychain.
     pub fn name(self) -> &'static str {
@@ -23,6 +26,7 @@ impl KeyPurpose {
             Self::Publish => "roblox-publish",
             Self::Verify => "roblox-verify",
             Self::Upload => "roblox-upload",
+            Self::Meshy => "meshy",
         }
     }
 
@@ -33,10 +37,11 @@ impl KeyPurpose {
             Self::Publish => "ROBLOX_PUBLISH_API_KEY",
             Self::Verify => "ROBLOX_VERIFY_API_KEY",
             Self::Upload => "ROBLOX_UPLOAD_API_KEY",
+            Self::Meshy => "MESHY_API_KEY",
         }
     }
 
-    /// Returns the scopes of Open Cloud that the key needs.
+    /// Returns the scopes of Open Cloud that the key needs. Empty for a key of Meshy, which has none.
     pub fn scopes(self) -> &'static [&'static str] {
         match self {
             Self::Assets => &["legacy-asset:manage"],
@@ -47,6 +52,7 @@ impl KeyPurpose {
                 "universe.place.luau-execution-session:read",
             ],
             Self::Upload => &["asset:read", "asset:write"],
+            Self::Meshy => &[],
         }
     }
 
@@ -57,14 +63,20 @@ impl KeyPurpose {
             Self::Publish => "publish places",
             Self::Verify => "run specs in the cloud",
             Self::Upload => "upload assets",
+            Self::Meshy => "generate models",
         }
     }
 
-    /// Describes what the key must be able to do.
+    /// Describes where the key is made, and what it must be able to do.
     pub fn describe_key(self) -> String {
-        let scopes = self.scopes().join(", ");
-        let word = if self.scopes().len() == 1 { "scope" } else { "scopes" };
-        format!("a key of Open Cloud with the {word} {scopes}")
+        match self {
+            Self::Assets | Self::Publish | Self::Verify | Self::Upload => {
+                let scopes = self.scopes().join(", ");
+                let word = if self.scopes().len() == 1 { "scope" } else { "scopes" };
+                format!("a key of Open Cloud with the {word} {scopes}")
+            }
+            Self::Meshy => "a key of Meshy, from https://www.meshy.ai/settings/api".to_owned(),
+        }
     }
 }
 
@@ -81,7 +93,7 @@ mod tests {
             }
             let described = purpose.describe_key();
             assert!(purpose.scopes().iter().all(|it| described.contains(it)), "{described}");
-            assert!(described.contains("scope"), "{described}");
+            assert_eq!(purpose.scopes().is_empty(), !described.contains("scope"), "{described}");
         }
     }
 }

@@ -5,6 +5,8 @@
 //! remain correct.
 
 use scene_schemas::entry::{AssetFile, Entry, Step};
+use scene_schemas::generation::{GenerationOffer, GenerationRequest};
+use scene_schemas::permission::Permission;
 use scene_schemas::proposal::{Ack, Preview, Proposal, Warning};
 use scene_schemas::rule::{RuleScope, TaskRule};
 use serde_json::{Value as Json, json};
@@ -97,6 +99,15 @@ pub fn erase_entry(entry: Entry) -> Entry {
         Entry::UploadFailed { upload, is_unclear, .. } => {
             Entry::UploadFailed { upload, reason: erased_text(), is_unclear }
         }
+        Entry::PermissionRequested { call, permission } => {
+            Entry::PermissionRequested { call, permission: erase_permission(permission) }
+        }
+        Entry::GenerationStarting { generation } => {
+            Entry::GenerationStarting { generation: Box::new(erase_offer(*generation)) }
+        }
+        Entry::GenerationFailed { generation, credits, .. } => {
+            Entry::GenerationFailed { generation, reason: erased_text(), credits }
+        }
         finished @ Entry::CloudRunFinished { .. } => erase_run_end(finished),
         Entry::Undone { proposal, .. } => Entry::Undone { proposal, remaining: None },
         Entry::Redone { proposal, .. } => Entry::Redone { proposal, remaining: None },
@@ -109,7 +120,6 @@ pub fn erase_entry(entry: Entry) -> Entry {
             Entry::RuleAdded { rule: erase_rule(&rule), proposal }
         }
         same @ (Entry::Requested { .. }
-        | Entry::PermissionRequested { .. }
         | Entry::PermissionDecided { .. }
         | Entry::RuleRevoked { .. }
         | Entry::Approved { .. }
@@ -120,8 +130,26 @@ pub fn erase_entry(entry: Entry) -> Entry {
         | Entry::Uploaded { .. }
         | Entry::AssetUploadAccepted { .. }
         | Entry::AssetUploaded { .. }
+        | Entry::GenerationAccepted { .. }
+        | Entry::GenerationRefining { .. }
+        | Entry::Generated { .. }
         | Entry::CloudRunStarted { .. }
         | Entry::Erased {}) => same,
+    }
+}
+
+fn erase_permission(permission: Permission) -> Permission {
+    match permission {
+        Permission::Playtest => Permission::Playtest,
+        Permission::Generate(offer) => Permission::Generate(Box::new(erase_offer(*offer))),
+        Permission::Upload(file) => Permission::Upload(Box::new(erase_file(*file))),
+    }
+}
+
+fn erase_offer(offer: GenerationOffer) -> GenerationOffer {
+    GenerationOffer {
+        request: GenerationRequest { prompt: erased_text(), ..offer.request },
+        ..offer
     }
 }
 

@@ -209,9 +209,9 @@ impl Engine {
                     CheckState::Done(unknown_check("the game was not played."))
                 }
             },
-            Ok(FetchResult::Answer(_) | FetchResult::Asset(_)) => {
-                CheckState::Done(unknown_check("the game was not played."))
-            }
+            Ok(
+                FetchResult::Answer(_) | FetchResult::Asset(_) | FetchResult::NeedsPermission(_),
+            ) => CheckState::Done(unknown_check("the game was not played.")),
             Err(why) => CheckState::Done(unknown_check(&why)),
         };
     }

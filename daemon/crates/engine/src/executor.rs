@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Record, Seq};
+use scene_schemas::permission::Permission;
 use vector_core::play::PlayRequest;
 use vector_core::proposal::{BlobStore, Footprint};
 use vector_core::tools::FetchRequest;
@@ -89,6 +90,10 @@ impl Executor {
 
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    pub(crate) fn shared_ledger(&self) -> Arc<Ledger> {
+        Arc::clone(&self.ledger)
     }
 
     pub(crate) fn state(&self) -> &LedgerState {
@@ -312,6 +317,11 @@ impl Executor {
     pub(crate) fn find_fetch(&self, call: Seq) -> Option<&Arc<FetchRequest>> {
         let mut requests = self.tasks.values().filter_map(|task| task.fetching.as_ref());
         requests.find(|(of, _)| *of == call).map(|(_, request)| request)
+    }
+
+    /// Returns what a person permitted the call that a fetch is in progress for.
+    pub(crate) fn granted_permission(&self, call: Seq) -> Option<&Permission> {
+        self.workflow(self.workflow_of_fetch(call)?)?.granted_permission(call)
     }
 
     /// Returns the workflow of the call that a fetch is in progress for.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use scene_schemas::InstancePath;
 use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
+use scene_schemas::permission::Permission;
 use serde_json::Value as Json;
 use vector_core::asset_scan::DownloadedAsset;
 use vector_core::planning_scene::StyleFile;
@@ -19,6 +20,7 @@ use vector_core::run::RunOutcome;
 use vector_core::specs::SpecResult;
 use vector_core::tools::{FetchRequest, Plan};
 use vector_core::workflow::WorkflowInput;
+use vector_ledger::Ledger;
 use vector_place::{MissingFacts, Scene};
 
 use crate::planner::PlanState;
@@ -35,6 +37,10 @@ pub struct FetchWork {
     pub files: HashMap<InstancePath, String>,
     /// For code to run, and games to play: a copy of the scene.
     pub run_scene: Option<RunScene>,
+    /// What a person permitted the call, for requests that need it.
+    pub permitted: Option<Permission>,
+    /// The record of what was spent and uploaded.
+    pub ledger: Arc<Ledger>,
 }
 
 /// A copy of the scene for code to run on.
@@ -61,6 +67,8 @@ pub enum FetchResult {
     Answer(Json),
     Run(Box<FinishedRun>),
     Asset(DownloadedAsset),
+    /// A person has to permit this first.
+    NeedsPermission(Permission),
 }
 
 /// A run on a copy of the scene.
@@ -99,6 +107,8 @@ impl FetchWork {
                 format!("Searching the Creator Store for {}", search.query)
             }
             FetchRequest::Asset(asset) => format!("Downloading asset {asset}"),
+            FetchRequest::Generate(_) => "Generating a model".to_owned(),
+            FetchRequest::Upload(_) => "Uploading an asset".to_owned(),
             FetchRequest::Picture { of, .. } => format!("Drawing {of}"),
         }
     }
@@ -107,7 +117,11 @@ impl FetchWork {
     pub fn is_network_bound(&self) -> bool {
         matches!(
             &*self.request,
-            FetchRequest::Page(_) | FetchRequest::StoreSearch(_) | FetchRequest::Asset(_)
+            FetchRequest::Page(_)
+                | FetchRequest::StoreSearch(_)
+                | FetchRequest::Asset(_)
+                | FetchRequest::Generate(_)
+                | FetchRequest::Upload(_)
         )
     }
 }
@@ -134,6 +148,8 @@ impl Engine {
             | FetchRequest::Run(_)
             | FetchRequest::StoreSearch(_)
             | FetchRequest::Asset(_)
+            | FetchRequest::Generate(_)
+            | FetchRequest::Upload(_)
             | FetchRequest::Picture { .. } => false,
         })
     }
@@ -153,9 +169,18 @@ impl Engine {
             | FetchRequest::Diagnostics(_)
             | FetchRequest::StoreSearch(_)
             | FetchRequest::Asset(_)
+            | FetchRequest::Generate(_)
+            | FetchRequest::Upload(_)
             | FetchRequest::Picture { .. } => None,
         };
-        Some(FetchWork { request, folder: self.settings_folder(), files, run_scene })
+        Some(FetchWork {
+            request,
+            folder: self.settings_folder(),
+            files,
+            run_scene,
+            permitted: self.executor.granted_permission(call).cloned(),
+            ledger: self.executor.shared_ledger(),
+        })
     }
 
     /// Drops the fetch of a call: its result is not needed any more.
@@ -199,7 +224,7 @@ impl Engine {
             // The call is planned again when the workflow is run next.
             let file = seen.and_then(|result| match result {
                 FetchResult::Asset(asset) => Ok(asset),
-                FetchResult::Answer(_) | FetchResult::Run(_) => {
+                FetchResult::Answer(_) | FetchResult::Run(_) | FetchResult::NeedsPermission(_) => {
                     Err(format!("Asset {asset} was not downloaded. Ask for it again."))
                 }
             });
@@ -213,6 +238,7 @@ impl Engine {
             }
             (Ok(FetchResult::Run(_) | FetchResult::Asset(_)), _) => return Ok(()),
             (Ok(FetchResult::Answer(answer)), _) => Ok(Plan::Answer(answer)),
+            (Ok(FetchResult::NeedsPermission(wanted)), _) => Ok(Plan::NeedsPermission(wanted)),
             (Err(why), _) => Err(Refusal(why)),
         };
         let planned = WorkflowInput::Planned { call, result, after: Vec::new() };
@@ -247,7 +273,6 @@ mod tests {
     use serde_json::json;
     use vector_core::prompt::ToolCall;
     use vector_files::place_file::PlaceFile;
-    use vector_ledger::Ledger;
     use vector_place::{FileFormat, Scene};
 
     use super::*;

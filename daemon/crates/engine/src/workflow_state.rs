@@ -76,6 +76,11 @@ impl WorkflowReading {
             | Entry::AssetUploadAccepted { .. }
             | Entry::AssetUploaded { .. }
             | Entry::UploadFailed { .. }
+            | Entry::GenerationStarting { .. }
+            | Entry::GenerationAccepted { .. }
+            | Entry::GenerationRefining { .. }
+            | Entry::Generated { .. }
+            | Entry::GenerationFailed { .. }
             | Entry::CloudRunStarted { .. }
             | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }

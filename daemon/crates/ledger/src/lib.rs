@@ -101,6 +101,11 @@ impl Ledger {
         Self::with_writer(file, leases, writer)
     }
 
+    /// The folder of the ledger, which has the settings of the user too.
+    pub fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(&self.file)
+    }
+
     fn with_writer(
         file: PathBuf,
         leases: LeaseTable,
@@ -302,6 +307,13 @@ impl Ledger {
     pub fn uploads(&self) -> Result<Vec<Record>, LedgerError> {
         let of = "WHERE e.kind IN ('uploading', 'uploaded', 'upload_failed', 'asset_uploading', \
                   'asset_upload_accepted', 'asset_uploaded') ORDER BY e.seq";
+        self.query_records(of, [])
+    }
+
+    /// The records of generated models, in order: how each generation began, and how it ended.
+    pub fn generations(&self) -> Result<Vec<Record>, LedgerError> {
+        let of = "WHERE e.kind IN ('generation_starting', 'generation_accepted', \
+                  'generation_refining', 'generated', 'generation_failed') ORDER BY e.seq";
         self.query_records(of, [])
     }
 

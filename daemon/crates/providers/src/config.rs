@@ -118,6 +118,8 @@ pub struct ModelConfig {
     /// How many messages a model may write in one workflow.
     pub turn_limit: u32,
     pub caps: SpendingCaps,
+    /// How many credits generated models may cost on a UTC day. None is no limit.
+    pub credits_per_day: Option<u32>,
     /// Changes to more scripts or subtrees than this need an extra confirmation by the user.
     pub scope_limit: u32,
     /// Whether a build needs a script before the model may call it done.
@@ -152,6 +154,7 @@ impl Default for ModelConfig {
             retries: 3,
             turn_limit: 50,
             caps: SpendingCaps { request: Some(ASK_ABOVE), ..SpendingCaps::default() },
+            credits_per_day: None,
             scope_limit: 8,
             needs_script: true,
             is_capture_on: false,

@@ -7,7 +7,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Response};
 use scene_schemas::api::{FailureKind, InsertAssetRequest, WorkflowStarted};
 
-use super::super::extract::{JsonBody, PathSession, PathText};
+use super::super::extract::{EntryId, JsonBody, PathSession, PathText};
 use super::super::response::{ApiError, ApiResult};
 use crate::asset_store::picture_type;
 use crate::daemon::DaemonHandle;
@@ -25,6 +25,15 @@ pub(in super::super) async fn thumbnail(
     let kind = HeaderValue::from_static(picture_type(&picture).unwrap_or("image/png"));
     let mut response = Response::new(Body::from(picture.to_vec()));
     response.headers_mut().insert(CONTENT_TYPE, kind);
+    Ok(response)
+}
+
+pub(in super::super) async fn generation_picture(
+    State(daemon): State<DaemonHandle>,
+    EntryId(generation): EntryId,
+) -> Result<Response<Body>, ApiError> {
+    let mut response = Response::new(Body::from(daemon.draw_generation(generation).await?));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("image/png"));
     Ok(response)
 }
 

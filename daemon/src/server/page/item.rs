@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use scene_schemas::api::{Event, EventRecord, OfferedPermission, Setting, ThinkingPhase};
 use scene_schemas::entry::{Finish, Seq};
-use scene_schemas::playtest::PermissionAnswer;
+use scene_schemas::permission::PermissionAnswer;
 use scene_schemas::proposal::Class;
 use serde::Serialize;
 use vector_core::workflow::{AGENT, CALLS};
@@ -79,9 +79,12 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
                 put_item(key.clone(), message_item(&key, text, answers)),
             ]
         }
-        Event::PermissionRequested { call, question, answers } => {
+        Event::PermissionRequested { call, question, answers, model } => {
             let key = permission_key(*call);
-            vec![put_item(key.clone(), permission_item(&key, task, *call, question, answers))]
+            vec![put_item(
+                key.clone(),
+                permission_item(&key, task, *call, question, answers, *model),
+            )]
         }
         Event::PermissionDecided { call, answer } => vec![
             PageChange::Drop { key: permission_key(*call) },
@@ -225,10 +228,17 @@ fn permission_item(
     call: Seq,
     question: &str,
     answers: &[OfferedPermission],
+    model: Option<Seq>,
 ) -> Markup {
     html! {
         article.item.permission data-key=(key) {
             p.text { (safe_text(question)) }
+            @if let Some(generation) = model {
+                figure.model data-state="loading" {
+                    img alt="The generated model" data-picture=(format!("/api/generations/{generation}/picture"));
+                    p.why role="alert" {}
+                }
+            }
             div.answers role="group" aria-label="Answers" {
                 @for offered in answers {
                     button type="button" data-act="permit" data-task=(task) data-call=(call) data-answer=(permission_name(offered.answer)) {
@@ -243,9 +253,9 @@ fn permission_item(
 /// Renders what a person answered to the question for a permission.
 fn permission_answer(key: &str, answer: PermissionAnswer) -> Markup {
     let text = match answer {
-        PermissionAnswer::Once => "You permitted to play the game in Studio, this time.",
-        PermissionAnswer::Task => "You permitted to play the game in Studio, for this task.",
-        PermissionAnswer::No => "You did not permit to play the game in Studio.",
+        PermissionAnswer::Once => "You permitted it, this time.",
+        PermissionAnswer::Task => "You permitted it, for this task.",
+        PermissionAnswer::No => "You did not permit it.",
     };
     html! { p.item.note data-key=(key) { (text) } }
 }

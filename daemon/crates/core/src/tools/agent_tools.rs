@@ -16,7 +16,7 @@ pub struct AgentTool {
     pub schema: Map<String, Json>,
     /// Whether the tool never changes anything.
     pub is_read_only: bool,
-    /// Whether its proposals may change or delete existing content, not only add to it.
+    /// Whether it may change or delete existing content, or do what cannot be undone.
     pub is_destructive: bool,
 }
 
@@ -35,8 +35,8 @@ fn to_agent_tool(tool: &ToolSpec) -> AgentTool {
         name: tool.name,
         about: tool.about,
         schema: agent_schema(tool),
-        is_read_only: !tool.is_change(),
-        is_destructive: tool.is_change() && !ADD.contains(&tool.name),
+        is_read_only: !tool.is_change() && !tool.has_effect(),
+        is_destructive: tool.has_effect() || tool.is_change() && !ADD.contains(&tool.name),
     }
 }
 

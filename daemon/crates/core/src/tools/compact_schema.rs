@@ -12,10 +12,6 @@ const FAR: u64 = 1_000_000;
 pub(super) fn compact_schema(schema: &mut Map<String, Json>) {
     merge_only_form(schema);
     name_constants(schema);
-    if let Some(Json::Object(items)) = schema.get_mut("items") {
-        // `paths` is used next to `path` or `root`, which show the pattern.
-        items.remove("pattern");
-    }
     if is_position(schema) {
         schema.remove("required");
     }
@@ -29,6 +25,14 @@ pub(super) fn compact_schema(schema: &mut Map<String, Json>) {
     }
     if let Some(Json::Array(values)) = schema.get_mut("enum") {
         values.retain(|value| !value.is_null());
+        // The values say what they are, but not which one is the default.
+        if !schema.get("description").and_then(Json::as_str).is_some_and(|it| it.contains("efault"))
+        {
+            schema.remove("description");
+        }
+    }
+    if schema.get("maximum") == schema.get("default") {
+        schema.remove("maximum");
     }
     each_below(schema, &mut compact_schema);
 }
@@ -59,8 +63,9 @@ fn is_idle(key: &str, value: &Json) -> bool {
         "default" => value.is_null(),
         "minimum" => value.as_u64().is_some_and(|least| least <= 1),
         "maximum" => value.as_u64().is_some_and(|most| most >= FAR),
-        // An example shows what an object with free keys may contain.
-        "format" | "additionalProperties" => true,
+        // An example shows what an object with free keys may contain, and `list_children` how paths are
+        // written.
+        "format" | "additionalProperties" | "pattern" => true,
         _ => false,
     }
 }

@@ -2,7 +2,8 @@
 //! answers the call. No fetch changes a place.
 
 use scene_schemas::InstancePath;
-use scene_schemas::playtest::{Permission, Playtest};
+use scene_schemas::generation::GenerationRequest;
+use scene_schemas::playtest::Playtest;
 use scene_schemas::refusal::{Refusal, refuse};
 use vector_luau::FindingSeverity;
 use vector_place::{Node, Scene};
@@ -14,6 +15,7 @@ use crate::run::RunRequest;
 use crate::specs::SpecsRequest;
 
 use super::search_assets::StoreSearch;
+use super::upload_asset::UploadWish;
 
 /// A request to the shell.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +36,10 @@ pub enum FetchRequest {
     StoreSearch(StoreSearch),
     /// The file of an asset, by its number. The call is planned again with it.
     Asset(u64),
+    /// A model to generate, which costs credits: see [`FetchRequest::is_effect`].
+    Generate(GenerationRequest),
+    /// A file to upload as an asset: see [`FetchRequest::is_effect`].
+    Upload(UploadWish),
     /// A rendered image of the place.
     Picture {
         of: InstancePath,
@@ -54,24 +60,22 @@ impl FetchRequest {
             | Self::PlayInStudio(_)
             | Self::StoreSearch(_)
             | Self::Asset(_)
+            | Self::Generate(_)
+            | Self::Upload(_)
             | Self::Picture { .. } => false,
         }
     }
 
-    /// Returns the permission that the request needs.
-    pub(crate) fn needed_permission(&self) -> Option<Permission> {
-        match self {
-            Self::PlayInStudio(_) => Some(Permission::Playtest),
-            Self::Page(_)
-            | Self::Diagnostics(_)
-            | Self::Specs(_)
-            | Self::Run(_)
-            | Self::Play(_)
-            | Self::Check(_)
-            | Self::StoreSearch(_)
-            | Self::Asset(_)
-            | Self::Picture { .. } => None,
-        }
+    /// Whether the request is to play the game in Studio, which needs a permission.
+    pub(crate) fn is_playtest_in_studio(&self) -> bool {
+        matches!(self, Self::PlayInStudio(_))
+    }
+
+    /// Whether the request spends something or makes something public. The shell prepares it first,
+    /// and says what a person has to permit. It is done when the call is planned again with that
+    /// permission.
+    pub fn is_effect(&self) -> bool {
+        matches!(self, Self::Generate(_) | Self::Upload(_))
     }
 }
 

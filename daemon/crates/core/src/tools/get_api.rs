@@ -22,7 +22,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 struct GetApiArgs {
     /// e.g. Humanoid, Humanoid.MoveTo, CFrame, Enum.Material
     name: String,
-    /// A part of the members' names.
+    /// Part of a member's name
     filter: Option<String>,
     inherited: Option<bool>,
 }

@@ -43,7 +43,7 @@ impl DefaultTarget {
             }
         }
         let or = if or_workspace { ", else game.Workspace" } else { "" };
-        let note = format!("Default: the selection{or}.");
+        let note = format!("Default: selection{or}");
         if let Some(Json::Object(own)) =
             schema.get_mut("properties").and_then(|properties| properties.get_mut(argument))
         {

@@ -19,6 +19,7 @@ mod find_definition;
 mod find_instances;
 mod find_references;
 mod format;
+mod generate_asset;
 mod get_active_script;
 mod get_api;
 mod get_console_output;
@@ -60,6 +61,7 @@ mod compact_schema;
 mod creation_stats;
 mod studio_answers;
 mod tool_list;
+mod upload_asset;
 
 #[cfg(test)]
 mod tests;
@@ -69,6 +71,7 @@ use std::sync::Arc;
 use scene_schemas::Fingerprint;
 use scene_schemas::api::PluginQuery;
 use scene_schemas::entry::{InteractionMode, Phase, Seq};
+use scene_schemas::permission::Permission;
 use scene_schemas::proposal::{Conflict, Proposal};
 use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
 use schemars::Schema;
@@ -85,6 +88,7 @@ pub use self::playtest::{play_answer, plays_in_studio};
 pub use self::search_assets::{StoreKind, StoreSearch};
 pub use self::studio_answers::describe_answer;
 pub use self::tool_list::tool_list;
+pub use self::upload_asset::{UploadSource, UploadWish};
 
 /// All tools, in the order in which models receive them.
 pub static TOOLS: &[ToolSpec] = &[
@@ -115,6 +119,8 @@ pub static TOOLS: &[ToolSpec] = &[
     create_instance::TOOL,
     clone_instance::TOOL,
     insert_asset::TOOL,
+    generate_asset::TOOL,
+    upload_asset::TOOL,
     set_properties::TOOL,
     rename_instance::TOOL,
     move_instance::TOOL,
@@ -162,15 +168,16 @@ impl ToolSpec {
     pub fn is_within(&self, interaction: InteractionMode) -> bool {
         match interaction {
             InteractionMode::Act => true,
-            InteractionMode::Plan => !self.is_change(),
-            InteractionMode::Ask => !self.is_change() && !self.is_planning(),
+            InteractionMode::Plan => !self.is_change() && !self.has_effect(),
+            InteractionMode::Ask => !self.is_change() && !self.has_effect() && !self.is_planning(),
         }
     }
 
     /// Whether an external agent can call the tool. It talks to its user and reads web pages by
-    /// itself.
+    /// itself. Some clients read only 40 tools, so what others answer as well is left out.
     pub fn is_for_agents(&self) -> bool {
-        !matches!(self.run, ToolAction::Talk(_)) && self.name != "fetch_url"
+        let is_left_out = matches!(self.name, "fetch_url" | "show_diff" | "list_open_documents");
+        !matches!(self.run, ToolAction::Talk(_)) && !is_left_out
     }
 
     /// Whether the tool works only in a place that is open in Studio.
@@ -181,6 +188,11 @@ impl ToolSpec {
     /// Whether the tool runs code, whose changes become a proposal.
     pub fn runs_code(&self) -> bool {
         matches!(self.run, ToolAction::Run(_))
+    }
+
+    /// Whether the tool spends something or makes something public, which a person permits each time.
+    pub fn has_effect(&self) -> bool {
+        matches!(self.name, "generate_asset" | "upload_asset")
     }
 
     pub fn is_change(&self) -> bool {
@@ -256,6 +268,8 @@ pub enum Plan {
     Fetch(PluginQuery),
     /// A request to the shell; nothing changes.
     Look(Arc<FetchRequest>),
+    /// Something that only a person can permit; nothing has happened yet.
+    NeedsPermission(Permission),
     /// A message or a status report.
     Talk(ModelAction),
     /// A conflict: another author changed the same lines since the call was made.

@@ -27,9 +27,9 @@ const MAX_PAGE: usize = 4_000;
 struct SearchAssetsArgs {
     query: String,
     kind: Option<StoreKind>,
-    /// Also of unverified creators
+    /// Also unverified ones
     any_creator: Option<bool>,
-    /// `nextPage` of the answer before
+    /// The last `nextPage`
     page: Option<String>,
 }
 

@@ -34,12 +34,12 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SearchFilesArgs {
     query: String,
-    /// In Rust's syntax.
+    /// Rust's syntax
     regex: Option<bool>,
     case_sensitive: Option<bool>,
     whole_word: Option<bool>,
     root: Option<InstancePath>,
-    /// A path, e.g. ReplicatedStorage/**/Shop*, or a name, e.g. Shop*
+    /// A path, e.g. ReplicatedStorage/**/Shop*, or a name
     glob: Option<String>,
     files_only: Option<bool>,
     #[serde(default)]

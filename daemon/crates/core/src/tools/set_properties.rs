@@ -33,7 +33,7 @@ struct SetPropertiesArgs {
     path: Option<InstancePath>,
     paths: Option<Vec<InstancePath>>,
     selector: Option<String>,
-    /// e.g. {"Color": "#ff8800", "Position": [0, 5, 0], "@Health": 5}
+    /// e.g. {"Color": "#ff8800", "@Health": 5}
     props: Map<String, Json>,
 }
 

@@ -76,8 +76,8 @@ impl Workflow {
             CallStatus::Proposed(seq, _) => self.proposal(*seq).map(|pending| (*seq, pending)),
             _ => None,
         };
-        if let CallStatus::NeedsPermission(permission) = call.status {
-            let question = permission.question().to_owned();
+        if let CallStatus::NeedsPermission(permission) = &call.status {
+            let question = permission.question();
             return Some(AgentCallOutcome::NeedsPermission { question });
         }
         Some(match (self.call_outcome(call), pending) {

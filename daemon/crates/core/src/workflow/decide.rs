@@ -7,7 +7,7 @@ use scene_schemas::entry::{
     Approver, AttachmentSnapshot, Entry, Finish, Guards, InteractionMode, ModelRequestRecord,
     Phase, Place, Seq, Step,
 };
-use scene_schemas::playtest::PermissionAnswer;
+use scene_schemas::permission::{Permission, PermissionAnswer};
 use scene_schemas::proposal::{Ack, Mode, Proposal};
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::rule::TaskRule;
@@ -309,8 +309,11 @@ fn permit_call(
     if workflow.finished.is_some() {
         return refuse!("The task has ended; nothing is asked any more.");
     }
-    if !workflow.requested_permissions().any(|it| it == call) {
+    let Some(permission) = workflow.requested_permission(call) else {
         return refuse!("Call {call} does not wait for a permission; it may be answered already.");
+    };
+    if !permission.answers().contains(&answer) {
+        return refuse!("This is permitted once at a time. Answer with `once` or `no`.");
     }
     Ok(vec![Entry::PermissionDecided { call, answer }])
 }
@@ -412,14 +415,10 @@ fn handle_plan(
         Ok(Plan::Fetch(_)) => Vec::new(),
         Ok(Plan::Look(request)) => {
             let lacking = workflow.lacking_permission(call, &request);
-            if lacking.is_some()
-                && let Some(client) = workflow.disconnected_agent()
-            {
-                let reason = format!("{client} disconnected before it was permitted.");
-                return Ok(vec![refused_entry(call, reason)]);
-            }
-            let asked = lacking.map(|permission| Entry::PermissionRequested { call, permission });
-            asked.into_iter().collect()
+            lacking.map(|it| request_permission(workflow, call, it)).into_iter().collect()
+        }
+        Ok(Plan::NeedsPermission(permission)) => {
+            vec![request_permission(workflow, call, permission)]
         }
         Ok(Plan::Talk(talk)) => handle_action(workflow, call, talk),
         Ok(Plan::Conflict(refusal, conflict)) => {
@@ -435,6 +434,16 @@ fn handle_plan(
             vec![Entry::Proposed { call, answer, proposal }]
         }
     })
+}
+
+/// Asks the person for a permission, unless nobody waits for what it permits.
+fn request_permission(workflow: &Workflow, call: Seq, permission: Permission) -> Entry {
+    match workflow.disconnected_agent() {
+        Some(client) => {
+            refused_entry(call, format!("{client} disconnected before it was permitted."))
+        }
+        None => Entry::PermissionRequested { call, permission },
+    }
 }
 
 /// Refuses an identical proposal on an unchanged base.

@@ -2,11 +2,13 @@
 
 use scene_schemas::api::{Event, OfferedPermission, ProposalStatus};
 use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq};
-use scene_schemas::playtest::PermissionAnswer;
+use scene_schemas::permission::PermissionAnswer;
 use serde_json::Value as Json;
 
 use super::PendingStatus;
-use super::permission::NO_PLAYTEST;
+
+/// What people see of a call that they did not permit.
+const NOT_PERMITTED: &str = "You did not permit it.";
 
 /// Maximum characters shown of arguments and answers.
 const BRIEF: usize = 120;
@@ -102,19 +104,21 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
             vec![Event::AssistantStart {}, Event::AssistantFinal { text, answers }]
         }
         Entry::PermissionRequested { call, permission } => {
-            let offered = PermissionAnswer::ALL.into_iter();
-            let offered = offered
-                .map(|answer| OfferedPermission { answer, label: answer.label().to_owned() });
+            let offer = |answer: &PermissionAnswer| OfferedPermission {
+                answer: *answer,
+                label: answer.label().to_owned(),
+            };
             vec![Event::PermissionRequested {
                 call: *call,
-                question: permission.question().to_owned(),
-                answers: offered.collect(),
+                question: permission.question(),
+                answers: permission.answers().iter().map(offer).collect(),
+                model: permission.shown_model(),
             }]
         }
         Entry::PermissionDecided { call, answer } => {
             let decided = Event::PermissionDecided { call: *call, answer: *answer };
             let refused =
-                Event::ToolError { call: *call, reason: NO_PLAYTEST.to_owned(), conflict: None };
+                Event::ToolError { call: *call, reason: NOT_PERMITTED.to_owned(), conflict: None };
             match answer {
                 PermissionAnswer::Once | PermissionAnswer::Task => vec![decided],
                 PermissionAnswer::No => vec![decided, refused],
@@ -180,6 +184,11 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
         | Entry::AssetUploadAccepted { .. }
         | Entry::AssetUploaded { .. }
         | Entry::UploadFailed { .. }
+        | Entry::GenerationStarting { .. }
+        | Entry::GenerationAccepted { .. }
+        | Entry::GenerationRefining { .. }
+        | Entry::Generated { .. }
+        | Entry::GenerationFailed { .. }
         | Entry::CloudRunStarted { .. }
         | Entry::CloudRunFinished { .. }
         | Entry::Finished { .. } => Vec::new(),

@@ -30,7 +30,7 @@ use scene_schemas::entry::{
     Approver, AttachmentSnapshot, Entry, Finish, Guards, InteractionMode, Place, Record, Replay,
     Seq, Step, TaskContext,
 };
-use scene_schemas::playtest::Permission;
+use scene_schemas::permission::Permission;
 use scene_schemas::proposal::{
     Ack, ImplicitTarget, ImplicitTargetReason, Mode, Proposal, WarningKind,
 };
@@ -44,7 +44,7 @@ pub use self::guards::check_call;
 pub use self::talk::{ModelConversation, ModelTrouble};
 
 use self::comments::TaskComments;
-use self::permission::PlaytestPermission;
+use self::permission::GrantedPermissions;
 use self::rules::TaskRules;
 use self::talk::TurnSource;
 
@@ -96,7 +96,7 @@ pub struct Workflow {
     /// The rules that the user added.
     rules: TaskRules,
     /// Whether its calls may play the game in Studio.
-    playtests: PlaytestPermission,
+    permissions: GrantedPermissions,
     /// The messages, and the state of the model.
     talk: ModelConversation,
 }
@@ -236,7 +236,7 @@ impl LedgerState {
                 proposals: BTreeMap::new(),
                 comments: TaskComments::default(),
                 rules: TaskRules::default(),
-                playtests: PlaytestPermission::default(),
+                permissions: GrantedPermissions::default(),
                 talk: ModelConversation::default(),
             };
             self.workflows.insert(record.workflow, workflow);
@@ -400,7 +400,7 @@ impl Workflow {
                 self.talk.apply_entry(seq, entry);
             }
             Entry::PermissionRequested { call, permission } => {
-                self.settle_call(*call, CallStatus::NeedsPermission(*permission));
+                self.settle_call(*call, CallStatus::NeedsPermission(permission.clone()));
             }
             Entry::PermissionDecided { call, answer } => self.apply_permission(*call, *answer),
             Entry::RuleAdded { rule, .. } => self.rules.add(seq, rule.clone()),
@@ -497,6 +497,11 @@ impl Workflow {
             | Entry::AssetUploadAccepted { .. }
             | Entry::AssetUploaded { .. }
             | Entry::UploadFailed { .. }
+            | Entry::GenerationStarting { .. }
+            | Entry::GenerationAccepted { .. }
+            | Entry::GenerationRefining { .. }
+            | Entry::Generated { .. }
+            | Entry::GenerationFailed { .. }
             | Entry::CloudRunStarted { .. }
             | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }

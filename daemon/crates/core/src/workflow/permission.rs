@@ -1,33 +1,54 @@
-//! The permission to play the game in Studio, which only a person gives: for one call, or for the
-//! whole workflow.
+//! What only a person permits: to play the game in Studio, for one call or for the whole workflow, to
+//! spend credits, and to upload a file.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use scene_schemas::entry::Seq;
-use scene_schemas::playtest::{Permission, PermissionAnswer};
+use scene_schemas::permission::{Permission, PermissionAnswer};
 
 use super::{CallStatus, Workflow, WorkflowCall};
 use crate::tools::{self, FetchRequest};
 
-/// The refusal of a call that was not permitted to play the game.
-pub(super) const NO_PLAYTEST: &str = "The person did not permit to play the game in Studio. \
-                                      Without `inStudio`, playtest plays it on a copy and needs no \
-                                      permission.";
-
-/// The permission of a workflow to play the game in Studio.
+/// The permissions that a person gave in a workflow.
 #[derive(Debug, Default)]
-pub(super) struct PlaytestPermission {
-    /// The calls that may, each of them once.
-    calls: BTreeSet<Seq>,
-    /// Whether all calls may.
-    is_for_all: bool,
+pub(super) struct GrantedPermissions {
+    /// What each call may do, once.
+    calls: BTreeMap<Seq, Permission>,
+    /// Whether all calls may play the game in Studio.
+    plays_for_all: bool,
+}
+
+/// Returns the refusal of a call that a person did not permit.
+fn refusal_text(permission: &Permission) -> &'static str {
+    match permission {
+        Permission::Playtest => {
+            "The person did not permit to play the game in Studio. Without `inStudio`, playtest plays it \
+             on a copy and needs no permission."
+        }
+        Permission::Generate(_) => {
+            "The person did not permit to spend credits on this model. Build it of parts, or look for one \
+             with search_assets."
+        }
+        Permission::Upload(_) => {
+            "The person did not permit this upload. Do not ask for the same again; go on without it."
+        }
+    }
 }
 
 impl Workflow {
     /// Returns the calls that wait for a permission, oldest first.
     pub fn requested_permissions(&self) -> impl Iterator<Item = Seq> {
-        let is_asking = |call: &WorkflowCall| matches!(call.status, CallStatus::NeedsPermission(_));
-        self.calls.iter().filter(move |(_, call)| is_asking(call)).map(|(seq, _)| *seq)
+        self.calls.iter().filter(|(_, call)| call.requested_permission().is_some()).map(|it| *it.0)
+    }
+
+    /// Returns the permission that a call waits for. None if it does not wait for one.
+    pub fn requested_permission(&self, call: Seq) -> Option<&Permission> {
+        self.calls.get(&call)?.requested_permission()
+    }
+
+    /// Returns what a person permitted a call, besides playtests.
+    pub fn granted_permission(&self, call: Seq) -> Option<&Permission> {
+        self.permissions.calls.get(&call)
     }
 
     /// Returns the calls that were permitted to play the game in Studio and have no result. Whether
@@ -35,42 +56,53 @@ impl Workflow {
     pub fn open_playtests(&self) -> Vec<Seq> {
         let is_playtest = |call: &WorkflowCall| tools::plays_in_studio(&call.tool, &call.args);
         let open = self.open.iter().filter(|seq| self.calls.get(seq).is_some_and(is_playtest));
-        let may = |seq: &&Seq| self.playtests.is_for_all || self.playtests.calls.contains(seq);
-        open.filter(may).copied().collect()
+        open.filter(|call| self.may_play(**call)).copied().collect()
+    }
+
+    fn may_play(&self, call: Seq) -> bool {
+        self.permissions.plays_for_all
+            || self.permissions.calls.get(&call) == Some(&Permission::Playtest)
     }
 
     /// Returns the permission that a call lacks to do what it requests.
     pub fn lacking_permission(&self, call: Seq, request: &FetchRequest) -> Option<Permission> {
-        let needed = request.needed_permission()?;
-        let has_it = match needed {
-            Permission::Playtest => {
-                self.playtests.is_for_all || self.playtests.calls.contains(&call)
-            }
-        };
-        (!has_it).then_some(needed)
+        (request.is_playtest_in_studio() && !self.may_play(call)).then_some(Permission::Playtest)
     }
 
     /// A call that has its permission is planned again.
     pub(super) fn apply_permission(&mut self, call: Seq, answer: PermissionAnswer) {
-        let Some(CallStatus::NeedsPermission(Permission::Playtest)) =
-            self.calls.get(&call).map(|call| &call.status)
-        else {
+        let Some(permission) = self.requested_permission(call).cloned() else {
             return;
         };
         match answer {
-            PermissionAnswer::Once => {
-                self.playtests.calls.insert(call);
-                self.settle_call(call, CallStatus::Open);
-            }
-            PermissionAnswer::Task => {
-                self.playtests.is_for_all = true;
-                for asking in self.requested_permissions().collect::<Vec<_>>() {
+            PermissionAnswer::Task if permission == Permission::Playtest => {
+                self.permissions.plays_for_all = true;
+                let is_asking = |seq: &Seq| self.requested_permission(*seq) == Some(&permission);
+                for asking in self.requested_permissions().filter(is_asking).collect::<Vec<_>>() {
                     self.settle_call(asking, CallStatus::Open);
                 }
             }
-            PermissionAnswer::No => {
-                self.settle_call(call, CallStatus::Refused(NO_PLAYTEST.to_owned()));
+            PermissionAnswer::Once | PermissionAnswer::Task => {
+                self.permissions.calls.insert(call, permission);
+                self.settle_call(call, CallStatus::Open);
             }
+            PermissionAnswer::No => {
+                let refused = refusal_text(&permission).to_owned();
+                self.settle_call(call, CallStatus::Refused(refused));
+            }
+        }
+    }
+}
+
+impl WorkflowCall {
+    fn requested_permission(&self) -> Option<&Permission> {
+        match &self.status {
+            CallStatus::NeedsPermission(permission) => Some(permission),
+            CallStatus::Open
+            | CallStatus::Questioned(_)
+            | CallStatus::Proposed(..)
+            | CallStatus::Answered(_)
+            | CallStatus::Refused(_) => None,
         }
     }
 }

@@ -190,6 +190,11 @@ impl ModelConversation {
             | Entry::AssetUploadAccepted { .. }
             | Entry::AssetUploaded { .. }
             | Entry::UploadFailed { .. }
+            | Entry::GenerationStarting { .. }
+            | Entry::GenerationAccepted { .. }
+            | Entry::GenerationRefining { .. }
+            | Entry::Generated { .. }
+            | Entry::GenerationFailed { .. }
             | Entry::CloudRunStarted { .. }
             | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }

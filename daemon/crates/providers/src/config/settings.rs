@@ -55,7 +55,7 @@ macro_rules! effort {
 }
 
 /// All settings except those of single providers.
-pub const SETTINGS: [SettingSpec; 27] = [
+pub const SETTINGS: [SettingSpec; 28] = [
     setting_spec(
         "model",
         "VECTOR_MODEL",
@@ -142,6 +142,13 @@ pub const SETTINGS: [SettingSpec; 27] = [
         "1",
         "a request that is estimated to cost more, in US dollars, waits until you continue",
         SettingWriter::Money(|caps| &mut caps.request),
+    ),
+    setting_spec(
+        "caps.day_credits",
+        "VECTOR_CAP_DAY_CREDITS",
+        "none",
+        "how many credits of Meshy generated models may cost per day",
+        SettingWriter::Number(0, 1_000_000, |config, number| config.credits_per_day = Some(number)),
     ),
     setting_spec(
         "guards.scope",

@@ -83,10 +83,11 @@ fn sound(at: &str, schema: &Map<String, Json>) {
 }
 
 #[test]
-fn agents_get_all_tools_except_talk_and_fetch_url() {
+fn agents_get_all_tools_except_those_they_need_not() {
     let names: Vec<_> = agent_tools().iter().map(|tool| tool.name).collect();
     for tool in TOOLS {
-        let is_own = matches!(tool.run, ToolAction::Talk(_)) || tool.name == "fetch_url";
+        let is_own = matches!(tool.run, ToolAction::Talk(_))
+            || ["fetch_url", "show_diff", "list_open_documents"].contains(&tool.name);
         assert_eq!(names.contains(&tool.name), !is_own, "{}", tool.name);
     }
     assert!(!names.contains(&"message") && !names.contains(&"update_plan"));
@@ -94,7 +95,8 @@ fn agents_get_all_tools_except_talk_and_fetch_url() {
         let tool = agent_tools().into_iter().find(|tool| tool.name == name).unwrap();
         (tool.is_read_only, tool.is_destructive)
     };
-    assert_eq!(hints("show_diff"), (true, false));
+    assert_eq!(hints("read_script"), (true, false));
+    assert_eq!(hints("upload_asset"), (false, true));
     assert_eq!(hints("clone_instance"), (false, false));
     assert_eq!(hints("delete_instance"), (false, true));
     assert_eq!(hints("set_properties"), (false, true));
@@ -176,10 +178,16 @@ fn lean_schema_keeps_only_types_and_bounds() {
     let ways = json!({ "enum": ["a", "b", null], "type": ["string", "null"] });
     check(ways, json!({ "enum": ["a", "b"], "type": "string" }));
     let forms = json!([{ "const": "a", "description": "x" }, { "const": "b" }]);
-    let named = json!({ "enum": ["a", "b"], "type": "string", "description": "d" });
-    check(json!({ "oneOf": forms, "description": "d" }), named.clone());
+    let named = json!({ "enum": ["a", "b"], "type": "string" });
+    check(json!({ "oneOf": forms, "description": "the kind" }), named.clone());
     let maybe = json!([{ "oneOf": forms, "description": "inner" }, { "type": "null" }]);
-    check(json!({ "anyOf": maybe, "description": "d" }), named);
+    check(json!({ "anyOf": maybe, "description": "the kind" }), named.clone());
+    let with_default = json!({ "enum": ["a", "b"], "type": "string", "description": "Default: a" });
+    check(with_default.clone(), with_default);
+    let most = json!({ "type": "integer", "maximum": 64, "default": 64 });
+    check(most, json!({ "type": "integer", "default": 64 }));
+    let path = json!({ "type": "string", "pattern": "^game" });
+    check(path, json!({ "type": "string" }));
     // Argument names are not schema keywords.
     check(
         json!({ "type": "object", "required": [], "additionalProperties": false,

@@ -419,11 +419,11 @@ fn schemas_describe_defaults_of_optional_targets() {
     let rename = tool("rename_instance");
     assert_eq!(rename["required"], json!(["newName"]));
     let said = rename["properties"]["path"]["description"].as_str().unwrap();
-    assert!(said == "Default: the selection.", "{said}");
+    assert!(said == "Default: selection", "{said}");
     let create = tool("create_instance");
     assert_eq!(create["required"], json!(["className"]));
     let said = create["properties"]["parentPath"]["description"].as_str().unwrap();
-    assert!(said == "Default: the selection, else game.Workspace.", "{said}");
+    assert!(said == "Default: selection, else game.Workspace", "{said}");
 }
 
 #[test]

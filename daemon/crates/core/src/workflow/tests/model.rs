@@ -6,8 +6,10 @@ use scene_schemas::InstanceId;
 use scene_schemas::api::FailureKind;
 use scene_schemas::command::{Command, Props, Target};
 use scene_schemas::entry::{Image, ImageFormat, ModelRequestRecord, Tokens};
-use scene_schemas::playtest::{Permission, PermissionAnswer, Playtest, PlaytestMode};
+use scene_schemas::permission::{Permission, PermissionAnswer};
+use scene_schemas::playtest::{Playtest, PlaytestMode};
 use scene_schemas::text::TextEdit;
+use scene_schemas::upload::{AssetAccount, AssetFile, AssetFileKind};
 
 use super::*;
 use crate::prompt::MessageCost;
@@ -270,7 +272,7 @@ fn play_in_studio() -> Plan {
 
 #[test]
 fn first_game_in_studio_needs_permission_which_may_be_for_the_task() {
-    for answer in PermissionAnswer::ALL {
+    for answer in Permission::Playtest.answers().iter().copied() {
         let mut run = run();
         let asked = run.called("playtest", json!({ "inStudio": true }), Ok(play_in_studio()));
         let Entry::PermissionRequested { call, permission: Permission::Playtest } = asked else {
@@ -309,6 +311,41 @@ fn first_game_in_studio_needs_permission_which_may_be_for_the_task() {
         );
         assert_eq!(lacking.is_some(), answer == PermissionAnswer::Once, "{answer:?}");
     }
+}
+
+/// An upload that a model asks for. Each size stands for other contents of the file.
+fn upload(size: u64) -> Permission {
+    Permission::Upload(Box::new(AssetFile {
+        file: "oak.png".to_owned(),
+        kind: AssetFileKind::Image,
+        name: "oak".to_owned(),
+        description: String::new(),
+        account: AssetAccount::User { id: 7 },
+        contents: Fingerprint::hash_bytes(&size.to_le_bytes()),
+        size,
+        by: Approver::Person,
+        generated: None,
+    }))
+}
+
+#[test]
+fn upload_is_permitted_for_one_call_and_these_contents() {
+    let mut run = run();
+    let wanted = || Ok(Plan::NeedsPermission(upload(9)));
+    let asked = run.called("upload_asset", json!({ "file": "oak.png" }), wanted());
+    let Entry::PermissionRequested { call, .. } = asked else { panic!("{asked:?}") };
+    let for_all = WorkflowInput::Permit { call, answer: PermissionAnswer::Task };
+    assert!(run.input(for_all).unwrap_err().contains("once at a time"));
+    assert_eq!(run.workflow().granted_permission(call), None);
+    run.input(WorkflowInput::Permit { call, answer: PermissionAnswer::Once }).unwrap();
+    assert_eq!(run.workflow().granted_permission(call), Some(&upload(9)));
+    assert!(matches!(run.wants(), Some(WantedWork::Plan { call: next, .. }) if next == call));
+    // The file has changed since: it is asked again, and a refusal ends the call.
+    let result = Ok(Plan::NeedsPermission(upload(10)));
+    run.input(WorkflowInput::Planned { call, result, after: Vec::new() }).unwrap();
+    run.input(WorkflowInput::Permit { call, answer: PermissionAnswer::No }).unwrap();
+    let reason = run.workflow().refusals().next().unwrap().1.to_owned();
+    assert!(reason.contains("did not permit this upload"), "{reason}");
 }
 
 #[test]
