@@ -37,8 +37,13 @@ done
 const KEY: &str = "sk-test-0123456789abcdef";
 
 /// Runs a shell script in which `$V` is the binary, on a session bus where GNOME's keyring is
-/// unlocked if `is_unlocked`. Returns what it printed. None if the keyring is not installed.
-fn in_session(home: &Home, is_unlocked: bool, script: &str) -> Option<String> {
+/// unlocked if `is_unlocked`, with these variables. Returns what it printed. None if the keyring is not installed.
+pub(crate) fn in_session(
+    home: &Home,
+    is_unlocked: bool,
+    variables: &[(&str, String)],
+    script: &str,
+) -> Option<String> {
     for program in ["gnome-keyring-daemon", "dbus-run-session", "dbus-send"] {
         if Command::new(program).arg("--version").output().is_err() {
             Requirement::Keyring.skip(&format!("keys in a keyring ({program} is not installed)"));
@@ -51,6 +56,7 @@ fn in_session(home: &Home, is_unlocked: bool, script: &str) -> Option<String> {
     let mut command = home.command_of("dbus-run-session".as_ref(), &["--config-file"]);
     command.arg(config).args(["--", "sh", "-c"]).arg(format!("{start}{script}"));
     command.env("V", binary::vector()).env("XDG_RUNTIME_DIR", home.path());
+    command.envs(variables.iter().cloned());
     let output = run_to_end(command, "");
     assert_eq!(output.code, 0, "{output:?}");
     Some(output.stdout + &output.stderr)
@@ -63,7 +69,7 @@ fn key_is_stored_used_and_removed() {
         "echo {KEY} | $V key set openai && echo {KEY} | $V key set roblox-publish && $V key list && $V \
          models && $V uninstall --dry-run && $V key remove openai && echo 'After:' && $V key list"
     );
-    let Some(said) = in_session(&home, true, &script) else { return };
+    let Some(said) = in_session(&home, true, &[], &script) else { return };
     let (before, after) = said.split_once("After:").unwrap();
     for part in [
         "Stored the key of openai in the keychain.",
@@ -92,7 +98,7 @@ fn keyring_that_is_busy_is_waited_for() {
          (sleep 3; kill -CONT $PID) &
          echo {KEY} | $V key set openai && $V key list"
     );
-    let Some(said) = in_session(&home, true, &script) else { return };
+    let Some(said) = in_session(&home, true, &[], &script) else { return };
     assert!(said.contains("Stored the key of openai in the keychain."), "{said}");
     assert!(said.contains("openai         in the keychain"), "{said}");
 }
@@ -101,7 +107,7 @@ fn keyring_that_is_busy_is_waited_for() {
 fn session_without_a_keyring_has_no_keychain() {
     let home = Home::new();
     let script = format!("$V key list; echo {KEY} | $V key set openai; echo \"code $?\"");
-    let Some(said) = in_session(&home, false, &script) else { return };
+    let Some(said) = in_session(&home, false, &[], &script) else { return };
     assert!(said.contains("openai         no key: set OPENAI_API_KEY\n"), "{said}");
     assert!(said.contains("code 1"), "{said}");
     assert!(said.contains("there is no keychain: no Secret Service"), "{said}");

@@ -14,7 +14,7 @@ mod forget;
 mod full_disk;
 mod jest;
 #[cfg(target_os = "linux")]
-mod keyring;
+pub(crate) mod keyring;
 mod killed;
 mod markdown;
 mod merge;

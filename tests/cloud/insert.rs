@@ -16,12 +16,12 @@ use vector_tests::human::Human;
 use vector_tests::places::{self, Format};
 
 /// The number of the asset in these tests.
-const TREE: u64 = 4_711;
+pub(super) const TREE: u64 = 4_711;
 const BACKDOOR: &str = "local key = getfenv()\nrequire(123456)\n";
 
 /// A model with a part that a weld refers to, a script with a module below it, and a link to a
 /// package.
-fn tree(format: Format) -> Vec<u8> {
+pub(super) fn tree(format: Format) -> Vec<u8> {
     let trunk = InstanceBuilder::new("Part")
         .with_name("Trunk")
         .with_property("Size", Vector3::new(2.0, 8.0, 2.0))
@@ -318,43 +318,6 @@ fn every_root_is_inserted_and_unknown_classes_are_left_out() {
         names_below(&fs::read(&bench.place).unwrap(), &["Workspace"]),
         names_below(&before, &["Workspace"])
     );
-}
-
-#[test]
-fn key_is_in_no_log_ledger_or_answer() {
-    let bench = Bench::new(Format::Rbxl);
-    let (daemon, human, opened) = daemon(&bench);
-    let ledger = bench.home.path().join("vector");
-    let mut agent = Agent::new(&daemon, &ledger, "test");
-    let args = |asset: u64| json!({ "assetId": asset, "session": opened["session"] });
-    // A service that repeats the key in its message.
-    let echo = format!("the key {API_KEY} is not allowed");
-    bench.cloud.fail_next(Fault::status(403, &echo));
-    let refused = agent.call("insert_asset", &args(TREE)).to_string();
-    assert!(refused.contains("the key *** is not allowed"), "{refused}");
-    let card = agent.propose("insert_asset", &args(TREE));
-    let shown = human.shown(card).to_string();
-    assert!(!refused.contains(API_KEY) && !shown.contains(API_KEY));
-    let arguments = fs::read(format!("/proc/{}/cmdline", daemon.process())).unwrap_or_default();
-    assert!(!String::from_utf8_lossy(&arguments).contains(API_KEY));
-    human.decide(card, &json!({ "say": "approve" })).ok();
-    drop(daemon);
-    let mut folders = vec![bench.home.path().to_owned()];
-    let mut files = 0;
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            files += 1;
-            let bytes = fs::read(&path).unwrap();
-            let held = bytes.windows(API_KEY.len()).any(|some| some == API_KEY.as_bytes());
-            assert!(!held, "the key is in {}", path.display());
-        }
-    }
-    assert!(files > 3, "{files}");
 }
 
 #[cfg(unix)]

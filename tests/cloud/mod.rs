@@ -7,6 +7,8 @@ mod failures;
 mod file_uploads;
 mod generation;
 mod insert;
+#[cfg(unix)]
+mod key_leaks;
 mod keys;
 mod luau_tasks;
 mod meshy;

@@ -23,7 +23,8 @@ const UNIVERSE: u64 = 30;
 const PLACE: u64 = 40;
 const SCRATCH: &str = "30/40";
 const KEY: &str = "a-key-that-only-verifies-0123456789abcdef";
-const GOOD: &str = "return function() it('adds', function() expect(1 + 1).to.equal(2) end) end";
+pub(super) const GOOD: &str =
+    "return function() it('adds', function() expect(1 + 1).to.equal(2) end) end";
 const BAD: &str = "return function()\n\
                    it('adds', function() expect(1 + 1).to.equal(2) end)\n\
                    it('fails', function() expect(1).to.equal(2) end)\n\
@@ -152,7 +153,7 @@ impl VerifyBench {
 }
 
 /// A place with modules below ReplicatedStorage.
-fn place_of(modules: &[(&str, &str)]) -> Vec<u8> {
+pub(super) fn place_of(modules: &[(&str, &str)]) -> Vec<u8> {
     let module = |(name, source): &(&str, &str)| {
         InstanceBuilder::new("ModuleScript").with_name(*name).with_property("Source", *source)
     };
@@ -165,14 +166,14 @@ fn place_of(modules: &[(&str, &str)]) -> Vec<u8> {
 }
 
 /// What the script returns for one spec whose case passed.
-fn passed() -> Json {
+pub(super) fn passed() -> Json {
     json!({
         "format": 1, "placeVersion": 1, "seconds": 0.5, "modules": [],
         "specs": [{ "cases": [{ "name": "adds", "outcome": "passed", "seconds": 0.25 }] }],
     })
 }
 
-fn complete(returned: Json) -> LuauOutcome {
+pub(super) fn complete(returned: Json) -> LuauOutcome {
     LuauOutcome { states: vec!["COMPLETE"], ..LuauOutcome::complete(vec![returned]) }
 }
 

@@ -3,13 +3,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::json;
 use vector_providers::wire::WireFormat;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Daemon, Plugin};
+use vector_tests::secrets::{files_below, has_text};
 
 use super::play::{KEY, Stage};
 use super::root;
@@ -30,19 +31,10 @@ const LOUD: [(&str, &str); 5] = [
     ("DEBUG", "*"),
 ];
 
-/// All files below a folder.
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { files(&path, found) } else { found.push(path) }
-    }
-}
-
 /// Searches the files of a home for private texts. Skips the place, which the test has written, and
 /// the ledger with its blobs, which belong to the user. The key must not be in those either.
 fn found(home: &Path, private: &[&str]) -> Vec<String> {
-    let mut all = Vec::new();
-    files(home, &mut all);
+    let all = files_below(home);
     assert!(all.len() > 3, "{all:?}");
     let mut found = Vec::new();
     for file in all {
@@ -50,14 +42,10 @@ fn found(home: &Path, private: &[&str]) -> Vec<String> {
         let name = file.strip_prefix(home).unwrap().display().to_string();
         let is_known = file.extension().is_some_and(|it| it == "rbxlx") || name.contains("ledger");
         let private = private.iter().filter(|it| !is_known || **it == KEY);
-        let held = private.filter(|it| holds(&bytes, it));
+        let held = private.filter(|it| has_text(&bytes, it));
         found.extend(held.map(|it| format!("{it} is in {name}")));
     }
     found
-}
-
-fn holds(bytes: &[u8], text: &str) -> bool {
-    bytes.windows(text.len()).any(|some| some == text.as_bytes())
 }
 
 #[test]
@@ -72,7 +60,7 @@ fn private_conversation_text_reaches_no_log() {
         for private in PRIVATE {
             assert!(!shown.contains(private), "{name}: {private} was logged: {shown}");
         }
-        assert!(!holds(&output.stdout, KEY), "{name}: the key is in the ledger");
+        assert!(!has_text(&output.stdout, KEY), "{name}: the key is in the ledger");
         assert_eq!(found(stage.home.path(), &PRIVATE), [""; 0], "{name}");
     }
 }

@@ -41,6 +41,17 @@ impl Human {
         Ok(bytes)
     }
 
+    /// Gets a part of the page, as HTML.
+    ///
+    /// # Panics
+    /// The daemon refuses.
+    #[track_caller]
+    pub fn page(&self, path: &str) -> String {
+        let (_, bytes) = get(self.port, path, &self.token)
+            .unwrap_or_else(|answer| panic!("{path}: {} {}", answer.status, answer.body));
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     /// Opens a place file.
     pub fn open(&self, place: &Path) -> Answer {
         self.call("POST", "/api/open", &json!({ "place": binary::path_there(place) }))

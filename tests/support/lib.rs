@@ -29,4 +29,5 @@ pub mod places;
 pub mod printed;
 pub mod repository;
 pub mod requirement;
+pub mod secrets;
 pub mod vectors;

@@ -12,6 +12,7 @@ mod asset_delivery;
 mod asset_upload;
 mod client;
 mod failure;
+mod hidden_key;
 mod key_introspection;
 mod key_purpose;
 mod luau_tasks;
