@@ -116,6 +116,7 @@ fn limit_work(lua: &Lua, meter: Rc<Meter>) {
     // interrupted, except for a game that is over.
     let main = Value::Thread(lua.current_thread()).to_pointer();
     lua.set_interrupt(move |lua| {
+        meter.measure_memory(|| lua.used_memory());
         match meter.step() {
             Look::On => {}
             Look::Noted => meter.note(trace(lua)),

@@ -62,6 +62,8 @@ pub struct Meter {
     stops_engine: Cell<bool>,
     /// Where the first script was stopped.
     stopped_at: RefCell<Option<String>>,
+    /// The most memory that the VM had at a safepoint, in bytes. None if nobody asks.
+    most_memory: Option<Cell<usize>>,
 }
 
 /// Tells whether scripts have to stop.
@@ -115,6 +117,7 @@ impl Meter {
             most_units: None,
             stops_engine: Cell::new(false),
             stopped_at: RefCell::default(),
+            most_memory: None,
         }
     }
 
@@ -131,6 +134,23 @@ impl Meter {
     /// Also stops a resumption after this much work.
     pub(crate) fn with_most_units(self, units: u64) -> Self {
         Self { most_units: Some(units), ..self }
+    }
+
+    /// Also measures the memory of the VM at every unit.
+    pub(crate) fn with_memory(self) -> Self {
+        Self { most_memory: Some(Cell::default()), ..self }
+    }
+
+    /// Measures the memory of the VM, if it is asked for.
+    pub(crate) fn measure_memory(&self, used: impl FnOnce() -> usize) {
+        if let Some(most) = &self.most_memory {
+            most.set(most.get().max(used()));
+        }
+    }
+
+    /// Returns the most memory that the VM had at a safepoint, in bytes. 0 if it was not measured.
+    pub(crate) fn most_memory(&self) -> usize {
+        self.most_memory.as_ref().map_or(0, Cell::get)
     }
 
     pub(crate) fn step(&self) -> Look {

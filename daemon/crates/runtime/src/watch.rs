@@ -5,7 +5,6 @@
 //! A script that waits for other circumstances is not seen through, so this proves nothing. Everything
 //! is deterministic but the limit on real time.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
@@ -275,7 +274,8 @@ impl WatchedModel {
         limits: WatchLimits,
         stop: StopSignal,
     ) -> Result<WatchOutcome, String> {
-        let meter = Meter::new(limits.real).with_stop(stop).with_most_units(limits.steps);
+        let meter =
+            Meter::new(limits.real).with_stop(stop).with_most_units(limits.steps).with_memory();
         let meter = Rc::new(meter);
         let place: Vec<EngineFile> = GAME.iter().copied().chain([WATCH]).collect();
         let extension = EngineExtension { classes: &[], place: &place };
@@ -283,20 +283,17 @@ impl WatchedModel {
         let space = Space::new(&handles);
         let engine =
             Engine::start(&meter, extension, |_, _| Ok(())).map_err(|error| error.to_string())?;
-        let is_full = Cell::new(false);
         let ran = engine.lua.scope(|scope| {
             engine.lua.set_memory_limit(limits.memory)?;
             open_game(&engine, scope, &space, &meter)?;
-            let look = || {
-                let is_full_now = engine.lua.used_memory() > limits.memory / 8 * FULL_EIGHTHS;
-                is_full.set(is_full.get() || is_full_now);
-            };
-            self.drive(&engine, &handles, scripts, start, &meter, &look)
+            self.drive(&engine, &handles, scripts, start, &meter)
         });
         // The accesses are read also if memory or time was over.
         engine.lua.set_memory_limit(0).map_err(|error| error.to_string())?;
+        let is_full = meter.most_memory() > limits.memory / 8 * FULL_EIGHTHS
+            || has_run_out_of_memory(&engine).map_err(|error| error.to_string())?;
         let is_whole = match ran {
-            Ok(()) => !meter.is_stopped() && !is_full.get(),
+            Ok(()) => !meter.is_stopped() && !is_full,
             Err(error) if is_out_of_memory(&error) || meter.is_stopped() => false,
             Err(error) => return Err(error.to_string()),
         };
@@ -314,7 +311,6 @@ impl WatchedModel {
         scripts: &[Node],
         start: f64,
         meter: &Meter,
-        look_at_memory: &dyn Fn(),
     ) -> mlua::Result<()> {
         let table = &engine.table;
         let stopped_at = engine.lua.create_function(|_, ()| Ok(""))?;
@@ -333,7 +329,6 @@ impl WatchedModel {
             }
             meter.set_stops_engine(true);
             let stepped = call::<()>(engine, "watchTime", seconds);
-            look_at_memory();
             meter.set_stops_engine(false);
             if !meter.is_stopped() {
                 stepped?;
@@ -344,7 +339,6 @@ impl WatchedModel {
             step(FRAME)?;
         }
         call::<()>(engine, "watchScripts", numbers(scripts)?)?;
-        look_at_memory();
         call::<()>(engine, "watchJoin", ())?;
         for TimeStep { count, seconds } in WAITS {
             for _ in 0..count {
@@ -389,6 +383,11 @@ impl WatchedModel {
         }
         Ok(accesses)
     }
+}
+
+/// Whether a script caught the error of an allocation that was refused.
+fn has_run_out_of_memory(engine: &Engine) -> mlua::Result<bool> {
+    Ok(engine.table.get::<Option<bool>>("ranOutOfMemory")?.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -128,6 +128,32 @@ fn every_script_that_does_not_run_whole_is_named() {
 }
 
 #[test]
+fn memory_that_is_freed_within_a_step_is_noticed() {
+    let unseen = format!("1: When run, it {UNSEEN}");
+    // Each of them has much memory for a moment only, or asks for more than there is.
+    for text in [
+        "local t = table.create(7e6, 1) print(#t) t = nil",
+        "pcall(table.create, 5e7, 1)",
+        "xpcall(table.create, function() return 'hidden' end, 5e7, 1)",
+        "local run = coroutine.create(function() return ('x'):rep(5e8) end) coroutine.resume(run)",
+        "if pcall(string.rep, 'x', 2e8) then require(7) end",
+    ] {
+        assert!(watch_text(text).contains(&unseen), "{text}: {:?}", watch_text(text));
+    }
+    // A script that has little of it left is looked at alone.
+    let hoard = "_G.t = table.create(5e6, 1) task.defer(function() _G.t = nil end)";
+    let payload = "pcall(function() local text = ('x'):rep(6e7) require(#text) end)";
+    let found = watch(&[
+        Script { class: "Script", name: "Hoard", text: hoard },
+        Script { class: "Script", name: "Payload", text: payload },
+    ]);
+    let payload = "2: When run, line 1 requires the asset 60000000, code from outside.";
+    assert!(found.iter().any(|it| it == payload), "{found:?}");
+    let harmless = "for n = 1, 2e3 do local t = table.create(1e3, n) pcall(error, #t) end";
+    assert_eq!(watch_text(harmless), [""; 0]);
+}
+
+#[test]
 fn scripts_that_only_fail_together_are_named() {
     let hoard = format!("task.wait() if workspace:GetAttribute('On') then {HOARD} end");
     let set = Script { class: "Script", name: "A", text: "workspace:SetAttribute('On', true)" };
