@@ -362,3 +362,34 @@ fn killed_upload_is_found_and_uploaded_once() {
     let begun = bench.entries().iter().filter(|it| matches!(it, Entry::Uploading { .. })).count();
     assert_eq!(begun, 2);
 }
+
+#[test]
+fn ids_of_16_digits_are_not_rounded() {
+    let bench = Bench::new();
+    let place = bench.place.display().to_string();
+    let [universe, id] = ["9007199254740993", "9007199254740995"];
+    bench.cloud.add_places(9_007_199_254_740_993, &[9_007_199_254_740_995]);
+    let saved = bench.run(&[&place, "--universe", universe, "--place-id", id, "--yes"]);
+    let expected = format!("Saved as version 1 of place {id} of universe {universe}.\n");
+    assert_eq!(saved.stdout, expected, "{}", saved.stderr);
+    let listed = &bench.listed()[0];
+    assert_eq!(
+        (listed["universe"].to_string(), listed["place"].to_string()),
+        (universe.to_owned(), id.to_owned())
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn escape_codes_of_a_file_do_not_reach_the_terminal() {
+    let bench = Bench::new();
+    let place = bench.home.path().join("game\u{1b}]0;title\u{7}.rbxl");
+    fs::copy(&bench.place, &place).unwrap();
+    let place = place.display().to_string();
+    let saved = bench.run(&[&place, "--universe", "30", "--place-id", "40", "--yes"]);
+    assert_eq!(saved.code, 0, "{}", saved.stderr);
+    let listed = bench.run(&["--list"]);
+    for text in [&saved.stdout, &saved.stderr, &listed.stdout] {
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");
+    }
+}

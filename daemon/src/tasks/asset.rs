@@ -5,12 +5,12 @@ use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use scene_schemas::command::AssetFinding;
+use scene_schemas::command::{AssetContents, AssetFinding};
 use vector_core::asset_limits::{AssetSource, check_asset_limits};
 use vector_core::asset_scan::{DownloadedAsset, name_scripts, scan_asset};
 use vector_place::AssetModel;
 use vector_providers::http::CancelSwitch;
-use vector_runtime::{WatchLimits, watch_model};
+use vector_runtime::{ModelAccess, WatchLimits, watch_model};
 
 /// Stack of the thread that scans: the parser recurses.
 const STACK: usize = 64 << 20;
@@ -58,15 +58,21 @@ fn find_all(model: &AssetModel, cancel: &CancelSwitch) -> Vec<AssetFinding> {
     let mut found = scan_asset(model, &|| cancel.is_cancelled() || Instant::now() > end);
     let cancel = cancel.clone();
     let is_cancelled: Rc<dyn Fn() -> bool> = Rc::new(move || cancel.is_cancelled());
-    if let Ok(accesses) = watch_model(model, LIMITS, &is_cancelled) {
-        let texts = accesses.iter().map(|it| (it.at + 1, it.to_string()));
-        found.extend(texts.map(|(at, text)| AssetFinding { at, text }));
-    } else {
-        found.extend(name_scripts(model.contents(), NOT_RUN));
-    }
+    let watched = watch_model(model, LIMITS, &is_cancelled);
+    found.extend(describe_accesses(model.contents(), watched));
     // What the text shows comes first.
     found.sort_by_key(|it| it.at);
     found
+}
+
+/// What the scripts of a model reached when they ran, or at every script that none of them ran.
+fn describe_accesses(
+    contents: &AssetContents,
+    watched: Result<Vec<ModelAccess>, String>,
+) -> Vec<AssetFinding> {
+    let Ok(accesses) = watched else { return name_scripts(contents, NOT_RUN) };
+    let finding = |it: &ModelAccess| AssetFinding { at: it.at + 1, text: it.to_string() };
+    accesses.iter().map(finding).collect()
 }
 
 #[cfg(test)]
@@ -102,6 +108,15 @@ mod tests {
         assert_eq!(named, [2, 3]);
         let text = "The asset could not be scanned: the scan failed inside Vector. Read all of it.";
         assert!(found.iter().all(|it| it.text == text));
+    }
+
+    #[test]
+    fn scripts_that_could_not_be_run_are_named() {
+        let model = AssetModel::read(&file(2, "print(1)")).unwrap();
+        let found = describe_accesses(model.contents(), Err("the runtime failed".to_owned()));
+        let named: Vec<(u32, &str)> = found.iter().map(|it| (it.at, it.text.as_str())).collect();
+        assert_eq!(named, [(2, NOT_RUN), (3, NOT_RUN)]);
+        assert_eq!(describe_accesses(model.contents(), Ok(Vec::new())), []);
     }
 
     #[test]

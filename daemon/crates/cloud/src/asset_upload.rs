@@ -509,6 +509,8 @@ mod tests {
             (upload(Decal, UploadFormat::Jpeg, png(1, 1)), "not a whole jpg file"),
             (upload(Decal, UploadFormat::Png, png(8_000, 4)), "takes less than 8000 on each side"),
             (upload(Decal, UploadFormat::Png, png(4, 8_000)), "has 4 × 8000 pixels"),
+            (upload(Decal, UploadFormat::Png, png(0, 4)), "The image has no pixels"),
+            (upload(Decal, UploadFormat::Png, png(4, 0)), "The image has no pixels"),
             (
                 upload(Audio, UploadFormat::Wav, wav(421)),
                 "421 s long, and Roblox takes at most 420 s",

@@ -205,6 +205,22 @@ fn pull_request_page(address: &str, branch: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
+    #[test]
+    fn push_that_does_not_end_is_stopped() {
+        let mut endless = Command::new("sleep");
+        endless.arg("600");
+        let limit = Duration::from_secs(1);
+        let since = Instant::now();
+        let refusal = run_with_limit(endless, Some(limit)).unwrap_err().to_string();
+        assert!(refusal.contains("stopped after 1 s without an end"), "{refusal}");
+        assert!(since.elapsed() >= limit && since.elapsed() < Duration::from_mins(5));
+        let mut quick = Command::new("sh");
+        quick.args(["-c", "echo said >&2; exit 1"]);
+        let ended = run_with_limit(quick, Some(Duration::from_mins(5))).unwrap();
+        assert_eq!(ended, (false, "said\n".to_owned()));
+    }
+
     #[test]
     fn page_of_a_pull_request_is_known_for_common_hosts() {
         for (address, expected) in [
