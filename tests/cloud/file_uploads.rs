@@ -222,3 +222,34 @@ fn upload_without_an_answer_is_not_sent_again_unnoticed() {
     assert_eq!(again.code, 0, "{}", again.stderr);
     assert_eq!(bench.cloud.uploads().len(), 2);
 }
+
+#[test]
+fn escape_codes_of_a_name_do_not_reach_the_terminal() {
+    let bench = Bench::new();
+    let name = "Oak \u{1b}]0;title\u{7}\u{1b}[2K";
+    let done = bench.upload(&["--user", "123", "--name", name, "--yes"]);
+    let listed = bench.home.run(&["log"], "");
+    for text in [&done.stdout, &done.stderr, &listed.stdout] {
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");
+    }
+    assert!(done.stderr.contains("Oak") && listed.stdout.contains("Oak"), "{}", done.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn who_approved_an_upload_is_on_record() {
+    use vector_tests::person::Person;
+    for (more, approver) in [(&["--yes"][..], "yes"), (&[][..], "person")] {
+        let bench = Bench::new();
+        let args = [&["--user", "123"], more].concat();
+        let mut person = Person::runs(bench.command(&bench.cloud.url(), &args));
+        if more.is_empty() {
+            person.answers("Upload it?", "y");
+        }
+        let (code, shown) = person.sees_the_end();
+        assert_eq!(code, 0, "{shown}");
+        let log = bench.home.run(&["log", "--json"], "").stdout;
+        let upload = log.lines().find(|line| line.contains("asset_uploading")).unwrap();
+        assert!(upload.contains(&format!(r#""by":"{approver}""#)), "{upload}");
+    }
+}
