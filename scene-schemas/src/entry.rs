@@ -17,7 +17,8 @@ use crate::permission::{Permission, PermissionAnswer};
 use crate::proposal::{Ack, Conflict, Mode, Proposal};
 use crate::rule::TaskRule;
 pub use crate::upload::{
-    AssetAccount, AssetFile, AssetFileKind, AssetReview, CloudRun, PlaceUpload, VersionKind,
+    AssetAccount, AssetFile, AssetFileKind, AssetReview, CloudRun, CloudRunFailure, CloudRunLevel,
+    CloudRunLine, CloudRunReport, PlaceUpload, VersionKind,
 };
 
 /// A position in the ledger, from 1. It identifies the workflow, call or proposal whose entry it
@@ -413,11 +414,18 @@ pub enum Entry {
         /// The credits that were spent, or may have been.
         credits: u64,
     },
-    /// Specs run in a version of a place, in Roblox's engine. This entry follows the start of the task,
+    /// Specs are about to run in a version of a place, in Roblox's engine. This entry is written first,
     /// so that an interrupted run is found again. Its position identifies the run.
     CloudRunStarted {
         /// What runs, and where.
         run: Box<CloudRun>,
+    },
+    /// Roblox has started the task of a run.
+    CloudRunAccepted {
+        /// The position of its `cloud_run_started` entry.
+        run: Seq,
+        /// The path of the task, as the service names it.
+        task: String,
     },
     /// The task of a run ended, or its results cannot be read.
     CloudRunFinished {
@@ -432,6 +440,13 @@ pub enum Entry {
         /// The reason there are no results, and what to do next. None if there are.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<String>,
+        /// Whether it is not known that Roblox started the task, so that another run may be a second
+        /// one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_unclear: bool,
+        /// What failed, and the output of the task. None if neither is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        report: Option<Box<CloudRunReport>>,
     },
     /// The workflow finished.
     Finished {

@@ -25,6 +25,9 @@ pub struct PlaceUpload {
     /// The earlier upload whose contents these are. None if they are those of the place now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Seq>,
+    /// The proposal that the contents have and the place has not. None if they are the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<Seq>,
 }
 
 impl PlaceUpload {
@@ -162,7 +165,9 @@ pub struct CloudRun {
     /// The proposal that the version has and the place has not. None if they are the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<Seq>,
-    /// The path of the task, as the service names it.
+    /// The path of the task, as the service names it. Empty if the run was recorded before its task was
+    /// named; then `cloud_run_accepted` has the path.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub task: String,
     /// Who approved the run.
     pub by: Approver,
@@ -174,6 +179,57 @@ impl CloudRun {
         let Self { universe, place, version, .. } = self;
         format!("Run specs in version {version} of place {place} of universe {universe}")
     }
+}
+
+/// What a run of specs reported besides its counts, cut to what a person reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CloudRunReport {
+    /// The cases that failed, and the specs that did not run to their end, at most 50.
+    pub failures: Vec<CloudRunFailure>,
+    /// Number of failures that are left out.
+    pub more_failures: u64,
+    /// The output of the task, at most 200 lines.
+    pub output: Vec<CloudRunLine>,
+    /// Number of lines of output that are left out.
+    pub more_output: u64,
+}
+
+/// A case that failed in Roblox's engine, or a spec that did not run to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CloudRunFailure {
+    /// The path of the spec or the module.
+    pub spec: String,
+    /// The name of the case. None if the spec itself failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// What failed, preceded by the script and the line if they are known.
+    pub message: String,
+}
+
+/// A line that a task wrote to its logs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CloudRunLine {
+    /// How severe the line is.
+    pub level: CloudRunLevel,
+    /// The text of the line.
+    pub text: String,
+}
+
+/// How severe a line of output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CloudRunLevel {
+    /// Printed by a script.
+    Output,
+    /// A message of the engine.
+    Info,
+    /// A warning of a script or the engine.
+    Warning,
+    /// An error of a script or the engine.
+    Error,
 }
 
 /// What Roblox does with a version of a place.

@@ -83,6 +83,11 @@ impl VerifyBench {
         self.run(&[&["verify", place.as_str(), "--scratch", SCRATCH, "--yes"], more].concat())
     }
 
+    fn dry_run(&self) -> Output {
+        let place = self.place.display().to_string();
+        self.run(&["verify", &place, "--scratch", SCRATCH, "--dry-run"])
+    }
+
     fn test(&self, more: &[&str]) -> Output {
         let place = self.place.display().to_string();
         let args = ["test", place.as_str(), "--engine", "cloud", "--scratch", SCRATCH];
@@ -121,6 +126,16 @@ impl VerifyBench {
         entries.filter_map(run).collect()
     }
 
+    /// The paths of the tasks that Roblox has named.
+    fn tasks(&self) -> Vec<String> {
+        let entries = self.entries().into_iter();
+        let task = |entry| match entry {
+            Entry::CloudRunAccepted { task, .. } => Some(task),
+            _ => None,
+        };
+        entries.filter_map(task).collect()
+    }
+
     /// The counts of passed, failed and skipped cases of each finished run.
     fn counts(&self) -> Vec<[u64; 3]> {
         let entries = self.entries().into_iter();
@@ -138,13 +153,22 @@ impl VerifyBench {
         sent.iter().filter(|it| it.target.contains("versionType=")).count()
     }
 
+    /// Waits until a request has arrived at the cloud.
+    fn wait_for_request(&self, path: &str) {
+        let limit = Instant::now() + Duration::from_mins(1);
+        while !self.cloud.requests().iter().any(|it| it.target.contains(path)) {
+            assert!(Instant::now() < limit, "no request for {path}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Starts a command, and waits until its task is on record.
     fn spawn(&self, args: &[&str]) -> std::process::Child {
         let mut command = self.command(args);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
         let limit = Instant::now() + Duration::from_mins(1);
-        while self.cloud.luau_tasks().is_empty() || self.runs().is_empty() {
+        while self.tasks().is_empty() {
             assert!(Instant::now() < limit, "no task was started");
             thread::sleep(Duration::from_millis(50));
         }
@@ -361,7 +385,7 @@ fn task_of_every_path_shape_is_followed() {
         let ran = bench.verify(&[]);
         assert_eq!(ran.code, 0, "{shape:?}: {}", ran.stderr);
     }
-    let paths: Vec<String> = bench.runs().into_iter().map(|run| run.task).collect();
+    let paths = bench.tasks();
     assert_eq!(paths.len(), 4);
     assert!(paths[2].contains("/luau-execution-sessions/"), "{paths:?}");
 }
@@ -407,6 +431,97 @@ fn killed_run_is_read_and_not_started_again() {
     bench.cloud.add_luau_outcome(complete(passed()));
     assert_eq!(bench.run(&args).code, 0);
     assert_eq!((bench.cloud.luau_tasks().len(), bench.uploads()), (2, 1));
+}
+
+#[test]
+fn run_that_may_have_started_is_not_repeated_unnoticed() {
+    // Roblox starts the task, and its answer is lost.
+    let bench = VerifyBench::good();
+    bench.cloud.add_luau_outcome(complete(passed()));
+    bench.cloud.add_luau_outcome(complete(passed()));
+    let place = bench.place.display().to_string();
+    let args = ["verify", place.as_str(), "--scratch", SCRATCH, "--yes"];
+    bench.cloud.fail_at("luau-execution-session-tasks", Fault::Truncate(4));
+    let lost = bench.run(&args);
+    assert_eq!(lost.code, 2, "{}", lost.stderr);
+    assert!(lost.stderr.contains("they may run twice"), "{}", lost.stderr);
+    assert_eq!(bench.cloud.luau_tasks().len(), 1, "it is not sent a second time");
+    let again = bench.dry_run();
+    assert!(again.stderr.contains("the specs may run twice"), "{}", again.stderr);
+    assert_eq!(bench.run(&args).code, 0);
+    let unclear = bench
+        .entries()
+        .into_iter()
+        .filter(|entry| matches!(entry, Entry::CloudRunFinished { is_unclear: true, .. }));
+    assert_eq!((unclear.count(), bench.cloud.luau_tasks().len(), bench.uploads()), (1, 2, 1));
+    // What was said once is not said of later runs.
+    let later = bench.dry_run();
+    assert!(!later.stderr.contains("may run twice"), "{}", later.stderr);
+}
+
+#[test]
+fn killed_start_is_found_whether_roblox_acted_or_not() {
+    for acts in [false, true] {
+        let bench = VerifyBench::good();
+        bench.cloud.fail_at("luau-execution-session-tasks", Fault::Silence { acts });
+        let place = bench.place.display().to_string();
+        let args = ["verify", place.as_str(), "--scratch", SCRATCH, "--yes"];
+        let mut command = bench.command(&args);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        bench.wait_for_request("luau-execution-session-tasks");
+        let second = bench.run(&args);
+        assert!(second.stderr.contains("Another process waits"), "{}", second.stderr);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let shown = bench.dry_run();
+        assert!(shown.stderr.contains("whether Roblox started run"), "{acts}: {}", shown.stderr);
+        bench.cloud.add_luau_outcome(complete(passed()));
+        let again = bench.run(&args);
+        assert_eq!(again.code, 0, "{acts}: {}", again.stderr);
+        let tasks = 1 + usize::from(acts);
+        assert_eq!((bench.cloud.luau_tasks().len(), bench.uploads()), (tasks, 1), "{acts}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn interrupt_ends_the_wait_and_the_results_are_read_later() {
+    let bench = VerifyBench::good();
+    let states = [vec!["PROCESSING"; 30], vec!["COMPLETE"]].concat();
+    bench.cloud.add_luau_outcome(LuauOutcome { states, ..complete(passed()) });
+    let place = bench.place.display().to_string();
+    let args = ["verify", place.as_str(), "--scratch", SCRATCH, "--yes"];
+    let child = bench.spawn(&args);
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("goes on at Roblox until its time limit of 60 s"), "{stderr}");
+    assert_eq!(bench.counts(), [[0; 3]; 0]);
+    bench.cloud.end_tasks();
+    let read = bench.run(&args);
+    assert_eq!(read.code, 0, "{}", read.stderr);
+    assert!(read.stderr.contains("its results are read"), "{}", read.stderr);
+    assert_eq!((bench.cloud.luau_tasks().len(), bench.counts()), (1, vec![[1, 0, 0]]));
+}
+
+#[test]
+fn scratch_place_of_the_settings_is_used_without_an_earlier_run() {
+    let bench = VerifyBench::good();
+    let place = bench.place.display().to_string();
+    let folder = bench.home.path().join("vector");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("vector.toml"), "[verify]\nscratch = \"31/41\"\n").unwrap();
+    let shown = bench.run(&["verify", &place, "--dry-run"]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(shown.stderr.contains("scratch: place 41 of universe 31"), "{}", shown.stderr);
+    bench.cloud.add_luau_outcome(complete(passed()));
+    assert_eq!(bench.verify(&[]).code, 0);
+    // The place has one of its own now.
+    let shown = bench.run(&["verify", &place, "--dry-run"]);
+    assert!(shown.stderr.contains("scratch: place 40 of universe 30"), "{}", shown.stderr);
 }
 
 #[test]

@@ -38,7 +38,6 @@ mod interrupt;
 mod interrupted_runs;
 mod keep_prompt;
 mod key;
-mod ledger_proposal;
 mod log;
 mod mcp;
 mod merge;

@@ -25,10 +25,10 @@ use vector_render::{
     BeforeAfter, ChangeSide, LEAST_SIDE, MOST_SIDE, Picture, ViewDirection, gather_solids,
 };
 
-use super::ledger_proposal::{LedgerProposal, fetch_blobs, read_workflow};
 use super::place_arg::read_place;
 use super::terminal::{Terminal, print_status};
 use super::{ExitStatus, resolve_path};
+use crate::tasks::ledger_proposal::{LedgerProposal, fetch_blobs, read_workflow};
 
 /// The first bytes of a PNG file.
 const SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";

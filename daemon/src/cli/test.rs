@@ -15,9 +15,9 @@ use vector_runtime::{SpecLimits, run_specs};
 use super::place_arg::read_place;
 use super::style::{PaintKind, TextStyle, count_noun, safe_lines, terminal_line};
 use super::terminal::{Terminal, escape_line_ends, print_status, print_stdout, stdout_style};
-use super::verify::{CloudArgs, CloudCommand, CloudFrontEnd, DEFAULT_SECONDS};
+use super::verify::{CloudArgs, CloudCommand, CloudFrontEnd};
 use super::{ExitStatus, error_sentence, resolve_path};
-use crate::tasks::verify::{MAX_SECONDS, VerifyRequest};
+use crate::tasks::verify::{DEFAULT_SECONDS, MAX_SECONDS, VerifyRequest};
 
 /// The time limit in the runtime if none is given, in seconds.
 const RUNTIME_SECONDS: u64 = 30;

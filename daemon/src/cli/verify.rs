@@ -5,33 +5,28 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use anyhow::bail;
 use clap::Args;
 use scene_schemas::InstancePath;
 use scene_schemas::entry::{Approver, Seq};
 use vector_cloud::{LuauLogLevel, LuauLogMessage};
-use vector_core::proposal::BlobStore;
 use vector_core::specs::SpecResult;
-use vector_core::workflow::PendingStatus;
 use vector_ledger::Ledger;
-use vector_providers::http::CancelSwitch;
+use vector_providers::config::load_config;
+use vector_providers::config::scratch_place::ScratchPlace;
 
-use super::ledger_proposal::{LedgerProposal, read_workflow};
 use super::place_arg::{PlaceArg, read_place};
 use super::style::{count_noun, terminal_line};
 use super::terminal::{Terminal, confirm_question, print_status};
 use super::test::print_results;
-use super::{ExitStatus, error_sentence};
+use super::{ExitStatus, error_sentence, interrupt};
 use crate::tasks::deploy::{DeploySource, DeployTarget};
 use crate::tasks::verify::{
-    MAX_SECONDS, VerifyPlan, VerifyReport, VerifyRequest, check_scratch, last_scratch, plan_verify,
-    run_verify,
+    DEFAULT_SECONDS, MAX_SECONDS, OverlaySource, VerifyControl, VerifyPlan, VerifyReport,
+    VerifyRequest, check_scratch, last_scratch, plan_verify, run_verify,
 };
 
-/// The time limit of a task if none is given, in seconds.
-pub(super) const DEFAULT_SECONDS: u32 = 60;
 /// Maximum lines of effects on a card, and of output of a task.
 const MAX_EFFECTS: usize = 30;
 const MAX_OUTPUT: usize = 200;
@@ -84,9 +79,9 @@ pub(super) struct VerifyArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct CloudArgs {
     /// The scratch place, by the IDs of its universe and itself [default: that of the last run of
-    /// this place]
+    /// this place, or `verify.scratch` of vector.toml]
     #[arg(long, value_name = "UNIVERSE/PLACE")]
-    scratch: Option<ScratchArg>,
+    scratch: Option<ScratchPlace>,
     /// Accept a scratch place in the universe of the live one, whose data stores it shares
     #[arg(long)]
     same_universe: bool,
@@ -99,25 +94,6 @@ impl CloudArgs {
     /// Whether any of the options was given.
     pub(super) fn is_used(&self) -> bool {
         self.scratch.is_some() || self.same_universe || self.allow_side_effects
-    }
-}
-
-/// A scratch place, as in `123/456`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ScratchArg(DeployTarget);
-
-impl FromStr for ScratchArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let id = |text: &str| text.parse::<u64>().ok().filter(|id| *id > 0);
-        let ids = text.split_once('/');
-        let found = ids.and_then(|(universe, place)| Some((id(universe)?, id(place)?)));
-        found.map(|(universe, place)| Self(DeployTarget { universe, place })).ok_or_else(|| {
-            "name the universe and the place by their IDs, as in 123/456; both are in the menu of the \
-             place at https://create.roblox.com/dashboard/creations"
-                .to_owned()
-        })
     }
 }
 
@@ -177,7 +153,7 @@ impl CloudCommand<'_> {
         let terminal = Terminal::for_command(self.json);
         let read = || self.read_source(&ledger);
         let source = terminal.with_spinner("Reading the place", read)?;
-        let target = self.choose_scratch(&ledger, &source)?;
+        let target = self.choose_scratch(home, &ledger, &source)?;
         check_scratch(&ledger, &source, target, self.options.same_universe)?;
         let plan = || plan_verify(&ledger, &source, target, &self.request);
         let plan = terminal.with_spinner("Looking through the specs", plan)?;
@@ -196,8 +172,13 @@ impl CloudCommand<'_> {
             return Ok(ExitStatus::NotApproved);
         }
         let by = if self.front_end.is_approved() { Approver::Yes } else { Approver::Person };
-        let cancel = CancelSwitch::new();
-        let run = || run_verify(&ledger, &source, &plan, by, &cancel);
+        // From here on Ctrl-C ends the wait, so that what Roblox goes on with is said.
+        interrupt::install_handler();
+        let cancel = interrupt::cancel_switch();
+        let run = || {
+            let mut control = VerifyControl { by, cancel: &cancel, on_step: &mut |_| {} };
+            run_verify(&ledger, &source, &plan, &mut control)
+        };
         let report = terminal.with_spinner("Running specs on Roblox", run)?;
         self.print_report(&plan, &report)
     }
@@ -209,35 +190,31 @@ impl CloudCommand<'_> {
             let is_project = matches!(place, PlaceArg::Project(_));
             return Ok(DeploySource::read(self.place, is_project)?);
         };
-        let (state, workflow) = read_workflow(ledger, seq)?;
-        let found = LedgerProposal::find(&state, workflow, seq, self.place)?;
-        if let PendingStatus::Applied(_) = found.pending.status {
-            bail!("proposal {seq} is in the place already; verify the place without --proposal");
-        }
-        let mut scene = read_place(self.place)?.scene;
-        let mut blobs = BlobStore::new();
-        found.apply_earlier(ledger, &mut scene, &mut blobs)?;
-        found.apply(ledger, &mut scene, &mut blobs).map_err(|error| {
-            error.context(format!("proposal {seq} does not fit the place as it is now"))
-        })?;
-        let place = found.workflow.place.clone();
-        Ok(DeploySource::of_scene(place, scene.into_scene())?)
+        let read_scene = || Ok(read_place(self.place)?.scene);
+        OverlaySource::read(ledger, seq)?.build(ledger, self.place, read_scene)
     }
 
     fn choose_scratch(
         &self,
+        home: &Path,
         ledger: &Ledger,
         source: &DeploySource,
     ) -> anyhow::Result<DeployTarget> {
-        if let Some(ScratchArg(target)) = self.options.scratch {
+        if let Some(scratch) = self.options.scratch {
+            return Ok(scratch.into());
+        }
+        if let Some(target) = last_scratch(ledger, source)? {
             return Ok(target);
         }
-        match last_scratch(ledger, source)? {
-            Some(target) => Ok(target),
+        let env = |name: &str| std::env::var(name).ok();
+        let (_, config) = load_config(home, None, &env).map_err(anyhow::Error::msg)?;
+        match config.scratch {
+            Some(scratch) => Ok(scratch.into()),
             None => bail!(
                 "say where the specs run: --scratch UNIVERSE/PLACE. Create a place that nobody plays at \
                  https://create.roblox.com/dashboard/creations, in an experience of its own; both IDs are \
-                 in its menu. Later runs of this place use it again"
+                 in its menu. Later runs of this place use it again, and `verify.scratch` in vector.toml \
+                 sets one for all places"
             ),
         }
     }
@@ -295,6 +272,18 @@ fn render_card(source: &DeploySource, plan: &VerifyPlan, request: &VerifyRequest
         let _ = write!(runs, " and {}", count_noun(request.modules.len(), "module"));
     }
     let _ = writeln!(text, "  runs: {runs}, for at most {} s", request.seconds);
+    if let Some(run) = plan.resumes {
+        let _ = writeln!(
+            text,
+            "  run {run} was interrupted: its results are read, and nothing is started"
+        );
+    }
+    if let Some(run) = plan.unclear {
+        let _ = writeln!(
+            text,
+            "warning: it is not known whether Roblox started run {run}, so the specs may run twice"
+        );
+    }
     let effects = &plan.side_effects;
     if !effects.found.is_empty() {
         let whose = if effects.covers_all_modules {
@@ -336,19 +325,4 @@ fn print_output(logs: &[LuauLogMessage]) {
         let _ = write!(text, "\n  and {more} more lines");
     }
     print_status(&text);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scratch_place_is_two_ids() {
-        let target = DeployTarget { universe: 1, place: 23 };
-        assert_eq!("1/23".parse(), Ok(ScratchArg(target)));
-        for other in ["", "1", "1/", "/2", "0/2", "1/2/3", "a/b", "-1/2"] {
-            let why = other.parse::<ScratchArg>().unwrap_err();
-            assert!(why.contains("123/456"), "{other}: {why}");
-        }
-    }
 }

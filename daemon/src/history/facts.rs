@@ -107,6 +107,7 @@ impl OutcomeFacts {
             | Entry::Generated { .. }
             | Entry::GenerationFailed { .. }
             | Entry::CloudRunStarted { .. }
+            | Entry::CloudRunAccepted { .. }
             | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }

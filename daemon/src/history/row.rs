@@ -197,6 +197,7 @@ fn kind_name(entry: &Entry) -> &'static str {
         Entry::Generated { .. } => "generated",
         Entry::GenerationFailed { .. } => "generation_failed",
         Entry::CloudRunStarted { .. } => "cloud_run_started",
+        Entry::CloudRunAccepted { .. } => "cloud_run_accepted",
         Entry::CloudRunFinished { .. } => "cloud_run_finished",
         Entry::Commented { .. } => "commented",
         Entry::CommentsAnswered { .. } => "comments_answered",
@@ -282,6 +283,7 @@ fn row_subject(record: &Record) -> RowSubject {
         | Entry::Generated { .. }
         | Entry::GenerationFailed { .. }
         | Entry::CloudRunStarted { .. }
+        | Entry::CloudRunAccepted { .. }
         | Entry::CloudRunFinished { .. }
         | Entry::Finished { .. } => RowSubject::Nothing,
     }
@@ -327,6 +329,7 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
         Entry::GenerationRefining { .. } => "Colors".into(),
         Entry::Generated { credits, .. } => format!("Generated for {credits} credits").into(),
         Entry::CloudRunStarted { run } => run.describe().into(),
+        Entry::CloudRunAccepted { task, .. } => task.as_str().into(),
         Entry::CloudRunFinished { failure: Some(failure), .. } => failure.as_str().into(),
         Entry::CloudRunFinished { passed, failed, failure: None, .. } => {
             format!("{passed} passed, {failed} failed").into()

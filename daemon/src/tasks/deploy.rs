@@ -21,6 +21,7 @@ use vector_cloud::{CloudFailure, PlaceFormat, PlaceVersionUpload};
 use vector_files::place_file;
 use vector_ledger::{AppendBatch, Ledger, LedgerError};
 use vector_place::{FileFormat, Scene};
+use vector_providers::config::scratch_place::ScratchPlace;
 use vector_providers::http::CancelSwitch;
 use vector_providers::keys::SecretKey;
 use vector_rojo_project::RojoProject;
@@ -62,6 +63,12 @@ impl UploadPurpose {
 pub struct DeployTarget {
     pub universe: u64,
     pub place: u64,
+}
+
+impl From<ScratchPlace> for DeployTarget {
+    fn from(ScratchPlace { universe, place }: ScratchPlace) -> Self {
+        Self { universe, place }
+    }
 }
 
 impl fmt::Display for DeployTarget {
@@ -251,7 +258,8 @@ pub fn deploy_version(
     cancel: &CancelSwitch,
 ) -> Result<u64, DeployError> {
     let DeployApproval { kind, by, compared } = approval;
-    let wanted = VersionRequest { target, kind, by, compared, purpose: UploadPurpose::Deploy };
+    let purpose = UploadPurpose::Deploy;
+    let wanted = VersionRequest { target, kind, by, compared, purpose, proposal: None };
     send_version(ledger, source, wanted, cancel)
 }
 
@@ -273,9 +281,11 @@ pub(super) struct VersionRequest {
     /// The published version that the contents were compared with.
     pub(super) compared: Option<Seq>,
     pub(super) purpose: UploadPurpose,
+    /// The proposal that the contents have and the place has not.
+    pub(super) proposal: Option<Seq>,
 }
 
-/// Uploads a version for any purpose. Returns its number.
+/// Uploads a version for any purpose. Returns its number. What was saved meanwhile is not saved again.
 ///
 /// # Errors
 /// As [`deploy_version`].
@@ -285,7 +295,7 @@ pub(super) fn send_version(
     request: VersionRequest,
     cancel: &CancelSwitch,
 ) -> Result<u64, DeployError> {
-    let VersionRequest { target, kind, by, compared, purpose } = request;
+    let VersionRequest { target, kind, by, compared, purpose, proposal } = request;
     // What cannot be sent at all is not recorded.
     let key = purpose.find_key().map_err(refuse_deploy)?;
     let wanted = PlaceVersionUpload {
@@ -310,8 +320,12 @@ pub(super) fn send_version(
         size: source.bytes.len() as u64,
         by,
         earlier: source.earlier,
+        proposal,
     };
-    let begun = begin_upload(ledger, source, upload, purpose, compared)?;
+    let begun = match begin_upload(ledger, source, upload, purpose, compared)? {
+        UploadStart::Begun(begun) => begun,
+        UploadStart::Existing(version) => return Ok(version),
+    };
     let (seq, workflow) = (begun.seq, begun.lease.workflow());
     let sent = upload_version(&request, &wanted, &key, cancel);
     let (outcome, entries) = match sent {
@@ -326,21 +340,33 @@ pub(super) fn send_version(
         Err(CloudFailure { message, may_have_acted: is_unclear, .. }) => {
             let failed = Entry::UploadFailed { upload: seq, reason: message.clone(), is_unclear };
             let finished = Entry::Finished { outcome: Finish::Failed, summary: None };
-            (Err(refuse_deploy(describe_failure(&message, is_unclear))), vec![failed, finished])
+            let why = describe_failure(&message, is_unclear, purpose);
+            (Err(refuse_deploy(why)), vec![failed, finished])
         }
     };
     ledger.append(AppendBatch { workflow: Some(workflow), entries, blobs: Vec::new() })?;
     outcome
 }
 
-fn describe_failure(message: &str, is_unclear: bool) -> String {
+fn describe_failure(message: &str, is_unclear: bool, purpose: UploadPurpose) -> String {
+    let again = match purpose {
+        UploadPurpose::Deploy => "Deploy",
+        UploadPurpose::Verify => "Verify",
+    };
     if is_unclear {
         return format!(
-            "{message} Roblox may have the version all the same. Deploy again: the same contents get the \
+            "{message} Roblox may have the version all the same. {again} again: the same contents get the \
              same version."
         );
     }
     message.to_owned()
+}
+
+/// How an upload starts.
+enum UploadStart {
+    Begun(CloudWorkflow),
+    /// Nothing is sent: these contents are saved as this version.
+    Existing(u64),
 }
 
 /// Records that an upload begins. Only one at a time goes to a place of Roblox.
@@ -350,7 +376,7 @@ fn begin_upload(
     upload: PlaceUpload,
     purpose: UploadPurpose,
     compared: Option<Seq>,
-) -> Result<CloudWorkflow, DeployError> {
+) -> Result<UploadStart, DeployError> {
     let target = DeployTarget { universe: upload.universe, place: upload.place };
     // Another process looks and begins only when this one has begun.
     let _lock = ledger.lock_applying()?;
@@ -363,13 +389,17 @@ fn begin_upload(
             running.seq
         )));
     }
-    if upload.kind == VersionKind::Published
-        && history.with_contents(target, &upload.contents).is_none()
-    {
-        return Err(refuse_deploy(format!(
-            "These contents are not saved as a version of {target}. Save them first, look at the saved \
-             version in Studio, and then publish it."
-        )));
+    let existing = history.with_contents(target, &upload.contents).and_then(PastUpload::version);
+    match (upload.kind, existing) {
+        // The same request may have been sent twice.
+        (VersionKind::Saved, Some(version)) => return Ok(UploadStart::Existing(version)),
+        (VersionKind::Published, None) => {
+            return Err(refuse_deploy(format!(
+                "These contents are not saved as a version of {target}. Save them first, look at the \
+                 saved version in Studio, and then publish it."
+            )));
+        }
+        (VersionKind::Saved, None) | (VersionKind::Published, Some(_)) => {}
     }
     let last = history.last_published(target);
     if upload.kind == VersionKind::Published && last.map(|past| past.seq) != compared {
@@ -386,5 +416,5 @@ fn begin_upload(
         entry: Entry::Uploading { upload: Box::new(upload) },
         blobs: vec![source.bytes.to_vec()],
     };
-    Ok(begin_workflow(ledger, intention)?)
+    Ok(UploadStart::Begun(begin_workflow(ledger, intention)?))
 }

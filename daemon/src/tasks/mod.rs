@@ -15,6 +15,7 @@ pub mod fetch;
 pub mod forget;
 pub mod generate;
 mod generated_model;
+pub mod ledger_proposal;
 pub mod mentions;
 pub mod read_queue;
 pub mod verify;

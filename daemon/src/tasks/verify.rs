@@ -1,36 +1,43 @@
 //! Verifies a place in Roblox's own engine: saves it to a scratch place, and runs its specs there as a
 //! task of Luau execution.
 //!
-//! The task is recorded in the ledger as soon as Roblox has named it, so that an interrupted run is read
-//! and not started a second time. This module does not ask for approval, and does not know how results
-//! are shown.
+//! A run is recorded in the ledger before its task is started, and the task as soon as Roblox has named
+//! it, so that an interrupted run is read and not started a second time unnoticed. This module does not
+//! ask for approval, and does not know how results are shown.
 
+mod overlay;
 mod past;
+mod report;
 mod scratch;
 mod side_effects;
 mod task_run;
 
-use scene_schemas::InstancePath;
-use scene_schemas::entry::{Approver, Entry, Finish, Seq, VersionKind};
-use vector_cloud::{CloudFailureKind, LuauLogMessage, LuauTaskPath, LuauTaskStart};
-use vector_core::specs::{CaseOutcome, SpecFinder, SpecResult};
-use vector_ledger::{AppendBatch, Ledger, WorkflowLease};
+use scene_schemas::entry::{Approver, CloudRun, Seq, VersionKind};
+use scene_schemas::{Fingerprint, InstancePath};
+use vector_cloud::{CloudFailure, CloudFailureKind, LuauLogMessage, LuauTaskPath, LuauTaskStart};
+use vector_core::specs::{SpecFinder, SpecResult};
+use vector_ledger::Ledger;
 use vector_place::{Node, Scene};
 use vector_providers::http::CancelSwitch;
+use vector_providers::keys::SecretKey;
 use vector_runtime::{CloudScript, CloudSpecs};
 
-pub use self::past::{PastRun, RunHistory};
+pub use self::overlay::OverlaySource;
+pub use self::past::{PastRun, RunEnd, RunHistory};
 pub use self::scratch::{check_scratch, last_scratch};
 pub use self::side_effects::{SideEffect, SideEffects};
 pub use self::task_run::MAX_SECONDS;
 
 use super::cloud::find_verify_key;
-use super::cloud_workflow::{CloudIntention, CloudWorkflow, begin_workflow};
 use super::deploy::{
     DeployError, DeploySource, DeployTarget, PastUpload, UploadHistory, UploadPurpose,
     VersionRequest, open_scene, refuse_deploy, send_version,
 };
+use past::{OpenRun, RunFailure, RunStart, accept_run, begin_run, finish_run};
 use task_run::{EndedTask, TaskEnd};
+
+/// The time limit of a task if none is given, in seconds.
+pub const DEFAULT_SECONDS: u32 = 60;
 
 /// What is to be verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,9 +62,36 @@ pub struct VerifyPlan {
     pub existing: Option<u64>,
     pub side_effects: SideEffects,
     pub proposal: Option<Seq>,
-    seconds: u32,
+    /// The time limit of the task, in seconds.
+    pub seconds: u32,
+    /// The interrupted run of the same specs in the same version. Its results are read, and nothing is
+    /// started.
+    pub resumes: Option<Seq>,
+    /// The last run of the same specs, if it is not known whether Roblox started it.
+    pub unclear: Option<Seq>,
     script: CloudScript,
 }
+
+/// What a run does at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerifyStep {
+    Uploading,
+    /// The task is requested.
+    Starting,
+    /// Roblox has the task, whose end is waited for.
+    Running,
+}
+
+/// Who approved a run, and how it is followed.
+pub struct VerifyControl<'c> {
+    pub by: Approver,
+    /// Ends the wait. What Roblox has goes on.
+    pub cancel: &'c CancelSwitch,
+    pub on_step: &'c mut dyn FnMut(VerifyStep),
+}
+
+/// The end of a report of interrupted waiting.
+const READ_LATER: &str = "Verify again to read its results.";
 
 /// What came of a run.
 #[derive(Debug, Clone)]
@@ -72,6 +106,8 @@ pub struct VerifyReport {
 }
 
 /// Finds the specs of a place, and what they do beyond it.
+///
+/// Uploads and starts of stopped processes are recorded as not known to have arrived.
 ///
 /// # Errors
 /// The place or the ledger cannot be read, or has no such instance.
@@ -99,8 +135,13 @@ pub fn plan_verify(
     let cloud_specs =
         CloudSpecs { specs: specs.clone(), modules: modules.clone(), seconds: request.seconds };
     let script = CloudScript::new(&scene, &cloud_specs);
-    let existing = UploadHistory::read(ledger)?;
-    let existing = existing.with_contents(target, &source.contents).and_then(PastUpload::version);
+    let hash = Fingerprint::hash_bytes(script.text().as_bytes());
+    let mut uploads = UploadHistory::read(ledger)?;
+    uploads.close_interrupted(ledger)?;
+    let existing = uploads.with_contents(target, &source.contents).and_then(PastUpload::version);
+    let mut runs = RunHistory::read(ledger)?;
+    runs.close_interrupted(ledger)?;
+    let unread = existing.and_then(|version| runs.unread(target, &hash, version));
     let paths = paths_of(&scene, &specs);
     let side_effects = SideEffects::find(scene, [specs, modules].concat())?;
     Ok(VerifyPlan {
@@ -110,6 +151,8 @@ pub fn plan_verify(
         side_effects,
         proposal: request.proposal,
         seconds: request.seconds,
+        resumes: unread.map(|past| past.seq),
+        unclear: runs.unclear(target, &hash).map(|past| past.seq),
         script,
     })
 }
@@ -127,20 +170,23 @@ pub fn run_verify(
     ledger: &Ledger,
     source: &DeploySource,
     plan: &VerifyPlan,
-    by: Approver,
-    cancel: &CancelSwitch,
+    control: &mut VerifyControl<'_>,
 ) -> Result<VerifyReport, DeployError> {
     let key = find_verify_key().map_err(refuse_deploy)?;
-    let request = VersionRequest {
-        target: plan.target,
-        kind: VersionKind::Saved,
-        by,
-        compared: None,
-        purpose: UploadPurpose::Verify,
-    };
     let version = match plan.existing {
         Some(version) => version,
-        None => send_version(ledger, source, request, cancel)?,
+        None => {
+            (control.on_step)(VerifyStep::Uploading);
+            let request = VersionRequest {
+                target: plan.target,
+                kind: VersionKind::Saved,
+                by: control.by,
+                compared: None,
+                purpose: UploadPurpose::Verify,
+                proposal: plan.proposal,
+            };
+            send_version(ledger, source, request, control.cancel)?
+        }
     };
     let start = LuauTaskStart {
         universe: plan.target.universe,
@@ -150,44 +196,144 @@ pub fn run_verify(
         timeout_seconds: plan.seconds,
         binary_input: None,
     };
-    let found = RunHistory::read(ledger)?;
-    if let Some(open) = found.take_open(ledger, &start)? {
-        let path = LuauTaskPath::parse(&open.past.run.task);
-        let path = path.map_err(|failure| refuse_deploy(failure.message))?;
-        match task_run::follow_task(&path, plan.seconds, &key, cancel) {
-            Err(failure) if failure.kind == CloudFailureKind::NotFound => {
-                let reason = "Roblox does not have the task any more.".to_owned();
-                finish_run(ledger, &open.past, &Err(reason))?;
-            }
-            Err(failure) => return Err(refuse_deploy(describe_open(&failure.message))),
-            Ok(ended) => {
-                let results = read_end(plan, version, &ended);
-                finish_run(ledger, &open.past, &results)?;
-                return Ok(report(version, &path, true, results, ended.logs));
+    let run = CloudRun {
+        universe: plan.target.universe,
+        place: plan.target.place,
+        version,
+        contents: source.contents.clone(),
+        script: Fingerprint::hash_bytes(start.script.as_bytes()),
+        specs: plan.specs.len() as u64,
+        proposal: plan.proposal,
+        task: String::new(),
+        by: control.by,
+    };
+    let running = CloudRunning { ledger, plan, version, key: &key };
+    loop {
+        match begin_run(ledger, &source.place, &run)? {
+            RunStart::Begun(open) => return running.start(&open, &start, control),
+            RunStart::Resumed(open) => {
+                if let Some(report) = running.resume(&open, control)? {
+                    return Ok(report);
+                }
             }
         }
     }
-    let started = task_run::start_task(&start, &key, cancel).map_err(refuse_deploy)?;
-    let (past, _lease) = record_start(ledger, source, plan, &start, &started, by)?;
-    let ended = task_run::follow_task(&started, plan.seconds, &key, cancel)
-        .map_err(|failure| refuse_deploy(describe_open(&failure.message)))?;
-    let results = read_end(plan, version, &ended);
-    finish_run(ledger, &past, &results)?;
-    Ok(report(version, &started, false, results, ended.logs))
 }
 
-fn report(
+/// A run whose version is on Roblox.
+struct CloudRunning<'r> {
+    ledger: &'r Ledger,
+    plan: &'r VerifyPlan,
     version: u64,
-    path: &LuauTaskPath,
-    is_resumed: bool,
-    results: Result<Vec<SpecResult>, String>,
-    logs: Vec<LuauLogMessage>,
-) -> VerifyReport {
-    VerifyReport { version, task: path.as_str().to_owned(), is_resumed, results, logs }
+    key: &'r SecretKey,
 }
 
-fn describe_open(message: &str) -> String {
-    format!("{message} The task goes on: run the same command again to read its results.")
+impl CloudRunning<'_> {
+    /// Starts the task of a run that was recorded, and waits for its results.
+    fn start(
+        &self,
+        open: &OpenRun,
+        start: &LuauTaskStart,
+        control: &mut VerifyControl<'_>,
+    ) -> Result<VerifyReport, DeployError> {
+        (control.on_step)(VerifyStep::Starting);
+        let started = match task_run::start_task(start, self.key, control.cancel) {
+            Ok(started) => started,
+            Err(failure) => {
+                let reason = self.describe_unstarted(&failure, control.cancel);
+                let is_unclear = failure.may_have_acted;
+                let end = RunFailure { reason: reason.clone(), is_unclear };
+                finish_run(self.ledger, &open.past, &Err(end), &[])?;
+                return Err(refuse_deploy(reason));
+            }
+        };
+        accept_run(self.ledger, &open.past, &started)?;
+        let followed = self.follow(&started, control);
+        let ended = followed
+            .map_err(|failure| refuse_deploy(self.describe_open(&failure, control.cancel)))?;
+        self.finish(&open.past, &started, &ended, false)
+    }
+
+    /// Waits for the results of an interrupted run. None if Roblox does not have its task any more.
+    fn resume(
+        &self,
+        open: &OpenRun,
+        control: &mut VerifyControl<'_>,
+    ) -> Result<Option<VerifyReport>, DeployError> {
+        let path = LuauTaskPath::parse(&open.past.run.task);
+        let path = path.map_err(|failure| refuse_deploy(failure.message))?;
+        match self.follow(&path, control) {
+            Err(failure) if failure.kind == CloudFailureKind::NotFound => {
+                let reason = "Roblox does not have the task any more.".to_owned();
+                let end = RunFailure { reason, is_unclear: false };
+                finish_run(self.ledger, &open.past, &Err(end), &[])?;
+                Ok(None)
+            }
+            Err(failure) => Err(refuse_deploy(self.describe_open(&failure, control.cancel))),
+            Ok(ended) => self.finish(&open.past, &path, &ended, true).map(Some),
+        }
+    }
+
+    fn follow(
+        &self,
+        path: &LuauTaskPath,
+        control: &mut VerifyControl<'_>,
+    ) -> Result<EndedTask, CloudFailure> {
+        (control.on_step)(VerifyStep::Running);
+        task_run::follow_task(path, self.plan.seconds, self.key, control.cancel)
+    }
+
+    fn finish(
+        &self,
+        past: &PastRun,
+        path: &LuauTaskPath,
+        ended: &EndedTask,
+        is_resumed: bool,
+    ) -> Result<VerifyReport, DeployError> {
+        let results = read_end(self.plan, self.version, ended);
+        let failed = |reason: &String| RunFailure { reason: reason.clone(), is_unclear: false };
+        finish_run(
+            self.ledger,
+            past,
+            &results.as_ref().map(Clone::clone).map_err(failed),
+            &ended.logs,
+        )?;
+        Ok(VerifyReport {
+            version: self.version,
+            task: path.as_str().to_owned(),
+            is_resumed,
+            results,
+            logs: ended.logs.clone(),
+        })
+    }
+
+    /// Says why a task was not started, or that this is not known.
+    fn describe_unstarted(&self, failure: &CloudFailure, cancel: &CancelSwitch) -> String {
+        let message = match cancel.is_cancelled() {
+            true => "It was cancelled.",
+            false => failure.message.as_str(),
+        };
+        if !failure.may_have_acted {
+            return message.to_owned();
+        }
+        format!(
+            "{message} Roblox may run the specs all the same, until their time limit of {} s. If you \
+             verify again, they may run twice.",
+            self.plan.seconds
+        )
+    }
+
+    /// Says why a task that goes on is not waited for.
+    fn describe_open(&self, failure: &CloudFailure, cancel: &CancelSwitch) -> String {
+        if cancel.is_cancelled() {
+            return format!(
+                "The wait was cancelled. The task goes on at Roblox until its time limit of {} s. \
+                 {READ_LATER}",
+                self.plan.seconds
+            );
+        }
+        format!("{} The task goes on. {READ_LATER}", failure.message)
+    }
 }
 
 /// Reads the results of a task that has ended. Without any, says what to do.
@@ -210,55 +356,4 @@ fn read_end(plan: &VerifyPlan, version: u64, ended: &EndedTask) -> Result<Vec<Sp
         ));
     }
     Ok(read.results)
-}
-
-/// Records a task as soon as Roblox has named it.
-fn record_start(
-    ledger: &Ledger,
-    source: &DeploySource,
-    plan: &VerifyPlan,
-    start: &LuauTaskStart,
-    task: &LuauTaskPath,
-    by: Approver,
-) -> Result<(PastRun, WorkflowLease), DeployError> {
-    let run = past::describe_run(start, source, plan, task, by);
-    let intention = CloudIntention {
-        place: source.place.clone(),
-        goal: run.describe(),
-        driver: UploadPurpose::Verify.driver(),
-        entry: Entry::CloudRunStarted { run: Box::new(run.clone()) },
-        blobs: Vec::new(),
-    };
-    let CloudWorkflow { seq, lease } = begin_workflow(ledger, intention)?;
-    Ok((PastRun { seq, workflow: lease.workflow(), run, is_finished: false }, lease))
-}
-
-/// Records what came of a run.
-fn finish_run(
-    ledger: &Ledger,
-    past: &PastRun,
-    results: &Result<Vec<SpecResult>, String>,
-) -> Result<(), DeployError> {
-    let all = results.as_deref().unwrap_or_default();
-    let count = |outcome| all.iter().map(|it| it.count_outcome(outcome) as u64).sum::<u64>();
-    let broken = all.iter().filter(|it| it.failure.is_some()).count() as u64;
-    let (passed, failed) = (count(CaseOutcome::Passed), count(CaseOutcome::Failed) + broken);
-    let mut entries = vec![Entry::CloudRunFinished {
-        run: past.seq,
-        passed,
-        failed,
-        skipped: count(CaseOutcome::Skipped),
-        failure: results.as_ref().err().cloned(),
-    }];
-    let records = ledger.workflow_records_after(past.workflow, past.seq)?;
-    if !records.iter().any(|it| matches!(it.entry, Entry::Finished { .. })) {
-        let (outcome, summary) = match results {
-            Ok(_) => (Finish::Done, Some(format!("{passed} passed, {failed} failed."))),
-            Err(_) => (Finish::Failed, None),
-        };
-        entries.push(Entry::Finished { outcome, summary });
-    }
-    let batch = AppendBatch { workflow: Some(past.workflow), entries, blobs: Vec::new() };
-    ledger.append(batch)?;
-    Ok(())
 }

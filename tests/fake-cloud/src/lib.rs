@@ -49,6 +49,8 @@ pub enum Fault {
     Answer { status: u16, body: String, headers: Vec<(&'static str, String)> },
     /// Answers with the status of success and the first bytes of the right body, then breaks off.
     Truncate(usize),
+    /// Never answers. It `acts` on the request before that, or the request is as good as not sent.
+    Silence { acts: bool },
 }
 
 impl Fault {
@@ -105,6 +107,8 @@ struct CloudState {
     /// What the next uploads come to.
     upload_outcomes: VecDeque<UploadOutcome>,
     faults: VecDeque<Fault>,
+    /// The faults of the next request whose target contains a text.
+    path_faults: Vec<(&'static str, Fault)>,
     seen: Vec<SeenRequest>,
 }
 
@@ -171,9 +175,16 @@ impl FakeCloud {
         lock_state(&self.state).faults.push_back(fault);
     }
 
+    /// Lets the next request fail whose path and query contain a text.
+    pub fn fail_at(&self, target: &'static str, fault: Fault) {
+        lock_state(&self.state).path_faults.push((target, fault));
+    }
+
     /// Forgets the faults that no request has met.
     pub fn clear_faults(&self) {
-        lock_state(&self.state).faults.clear();
+        let mut state = lock_state(&self.state);
+        state.faults.clear();
+        state.path_faults.clear();
     }
 
     /// Returns the requests that arrived, in their order.
@@ -213,8 +224,12 @@ async fn note_request(
     let request = Request::from_parts(parts, Body::from(body));
     let fault = {
         let mut state = lock_state(&state);
+        let at = state.path_faults.iter().position(|(target, _)| seen.target.contains(target));
         state.seen.push(seen);
-        state.faults.pop_front()
+        match at {
+            Some(at) => Some(state.path_faults.remove(at).1),
+            None => state.faults.pop_front(),
+        }
     };
     match fault {
         None => next.run(request).await,
@@ -224,6 +239,12 @@ async fn note_request(
                 response = response.header(name, value);
             }
             response.body(Body::from(body)).unwrap_or_default()
+        }
+        Some(Fault::Silence { acts }) => {
+            if acts {
+                let _ = next.run(request).await;
+            }
+            std::future::pending().await
         }
         Some(Fault::Truncate(bytes)) => {
             let response = next.run(request).await;

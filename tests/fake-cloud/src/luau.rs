@@ -133,6 +133,13 @@ impl FakeCloud {
         lock_state(&self.state).outcomes.push_back(outcome);
     }
 
+    /// Brings all tasks to their last state.
+    pub fn end_tasks(&self) {
+        for task in &mut lock_state(&self.state).tasks {
+            task.at = task.outcome.states.len();
+        }
+    }
+
     /// Returns the tasks that were started, in their order.
     pub fn luau_tasks(&self) -> Vec<StartedTask> {
         lock_state(&self.state).tasks.iter().map(|it| it.started.clone()).collect()

@@ -134,6 +134,7 @@ pub fn erase_entry(entry: Entry) -> Entry {
         | Entry::GenerationRefining { .. }
         | Entry::Generated { .. }
         | Entry::CloudRunStarted { .. }
+        | Entry::CloudRunAccepted { .. }
         | Entry::Erased {}) => same,
     }
 }
@@ -153,13 +154,14 @@ fn erase_offer(offer: GenerationOffer) -> GenerationOffer {
     }
 }
 
-/// Erases why a run has no results, which may repeat the error of a script.
+/// Erases why a run has no results, which may repeat the error of a script, and what it reported.
 fn erase_run_end(entry: Entry) -> Entry {
-    let Entry::CloudRunFinished { run, passed, failed, skipped, failure } = entry else {
+    let Entry::CloudRunFinished { run, passed, failed, skipped, failure, is_unclear, .. } = entry
+    else {
         return entry;
     };
     let failure = failure.map(|_| erased_text());
-    Entry::CloudRunFinished { run, passed, failed, skipped, failure }
+    Entry::CloudRunFinished { run, passed, failed, skipped, failure, is_unclear, report: None }
 }
 
 fn erase_rule(rule: &TaskRule) -> TaskRule {

@@ -82,6 +82,7 @@ impl WorkflowReading {
             | Entry::Generated { .. }
             | Entry::GenerationFailed { .. }
             | Entry::CloudRunStarted { .. }
+            | Entry::CloudRunAccepted { .. }
             | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }

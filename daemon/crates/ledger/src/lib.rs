@@ -319,7 +319,8 @@ impl Ledger {
 
     /// The records of runs of specs in Roblox's engine, in order: how each began, and how it ended.
     pub fn cloud_runs(&self) -> Result<Vec<Record>, LedgerError> {
-        let kinds = "WHERE e.kind IN ('cloud_run_started', 'cloud_run_finished') ORDER BY e.seq";
+        let kinds = "WHERE e.kind IN ('cloud_run_started', 'cloud_run_accepted', \
+                     'cloud_run_finished') ORDER BY e.seq";
         self.query_records(kinds, [])
     }
 

@@ -48,6 +48,8 @@ CREATE INDEX entries_by_workflow ON entries (workflow, seq);
 CREATE INDEX entries_started ON entries (seq) WHERE kind = 'started';
 CREATE INDEX entries_finished ON entries (workflow) WHERE kind = 'finished';
 CREATE INDEX entries_replied ON entries (seq) WHERE kind = 'replied';
+CREATE INDEX entries_cloud_runs ON entries (seq)
+WHERE kind IN ('cloud_run_started', 'cloud_run_accepted', 'cloud_run_finished');
 CREATE TRIGGER entries_follow BEFORE INSERT ON entries
 WHEN new.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM entries)
 BEGIN SELECT RAISE(ABORT, 'an entry takes the next position'); END;
@@ -78,6 +80,8 @@ pub(super) fn restore_rules(tx: &Transaction) -> rusqlite::Result<()> {
 /// the same, only slower.
 const ADDED_INDEXES: &str = "
 CREATE INDEX IF NOT EXISTS entries_replied ON entries (seq) WHERE kind = 'replied';
+CREATE INDEX IF NOT EXISTS entries_cloud_runs ON entries (seq)
+WHERE kind IN ('cloud_run_started', 'cloud_run_accepted', 'cloud_run_finished');
 ";
 
 /// Creates the folder if it is missing, accessible by its owner only, and removes the access of

@@ -6,6 +6,7 @@
 //! keys are sent.
 
 pub mod editor_link;
+pub mod scratch_place;
 mod settings;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use self::editor_link::EditorTemplate;
+use self::scratch_place::ScratchPlace;
 use scene_schemas::api::SpendingLimits;
 use scene_schemas::refusal::did_you_mean;
 use toml::{Table, Value};
@@ -137,6 +139,8 @@ pub struct ModelConfig {
     pub forget_days: Option<u32>,
     /// How files are opened in the user's editor.
     pub editor: EditorTemplate,
+    /// The place on Roblox in which specs run, unless another one is named.
+    pub scratch: Option<ScratchPlace>,
     pub routes: BTreeMap<ModelAction, String>,
     pub efforts: BTreeMap<ModelAction, ThinkingEffort>,
     /// The settings of single providers.
@@ -163,6 +167,7 @@ impl Default for ModelConfig {
             large_change: LARGE_CHANGE,
             forget_days: None,
             editor: EditorTemplate::default(),
+            scratch: None,
             routes: BTreeMap::new(),
             efforts: BTreeMap::new(),
             providers: BTreeMap::new(),
@@ -272,6 +277,12 @@ impl ModelConfig {
             return Err(format!(
                 "`{key}` cannot be set by a project, because it could have a program started. Set it in \
                  {FILE} in Vector's folder; `vector models` prints its path."
+            ));
+        }
+        if key.starts_with("verify.") && origin == ValueOrigin::Project {
+            return Err(format!(
+                "`{key}` cannot be set by a project, because it could have your place uploaded to a place \
+                 of its choice. Set it in {FILE} in Vector's folder; `vector models` prints its path."
             ));
         }
         if key.starts_with("debug.") && origin == ValueOrigin::Project {

@@ -79,7 +79,7 @@ pub fn check_scratch(
     if is_shared && !is_same_universe_allowed {
         return Err(refuse_deploy(format!(
             "Universe {} is that of the live place, and its data stores are those of the live game. Create \
-             the scratch place in an experience of its own, or accept it with --same-universe.",
+             the scratch place in an experience of its own, or accept it with `vector verify --same-universe`.",
             target.universe
         )));
     }

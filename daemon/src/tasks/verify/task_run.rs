@@ -54,9 +54,9 @@ pub(super) fn start_task(
     start: &LuauTaskStart,
     key: &SecretKey,
     cancel: &CancelSwitch,
-) -> Result<LuauTaskPath, String> {
-    let request = start.request().map_err(|failure| failure.message)?;
-    let client = cloud_client().map_err(|failure| failure.message)?;
+) -> Result<LuauTaskPath, CloudFailure> {
+    let request = start.request()?;
+    let client = cloud_client()?;
     let sending = async {
         let mut may_wait = true;
         loop {
@@ -73,7 +73,7 @@ pub(super) fn start_task(
             }
         }
     };
-    let started = wait_for(sending, cancel)?.map_err(|failure| failure.message)?;
+    let started = wait_for(sending, cancel).map_err(CloudFailure::stopped)??;
     Ok(started.path)
 }
 

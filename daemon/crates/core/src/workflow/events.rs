@@ -190,6 +190,7 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
         | Entry::Generated { .. }
         | Entry::GenerationFailed { .. }
         | Entry::CloudRunStarted { .. }
+        | Entry::CloudRunAccepted { .. }
         | Entry::CloudRunFinished { .. }
         | Entry::Finished { .. } => Vec::new(),
     }

@@ -503,6 +503,7 @@ impl Workflow {
             | Entry::Generated { .. }
             | Entry::GenerationFailed { .. }
             | Entry::CloudRunStarted { .. }
+            | Entry::CloudRunAccepted { .. }
             | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }

@@ -196,6 +196,7 @@ impl ModelConversation {
             | Entry::Generated { .. }
             | Entry::GenerationFailed { .. }
             | Entry::CloudRunStarted { .. }
+            | Entry::CloudRunAccepted { .. }
             | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }

@@ -207,6 +207,16 @@ pub const SETTINGS: [SettingSpec; 28] = [
         }),
     ),
     setting_spec(
+        "verify.scratch",
+        "VECTOR_VERIFY_SCRATCH",
+        "none",
+        "the scratch place in which the specs of a place run that were not run on Roblox before: the IDs of its universe and itself, as in `123/456`",
+        SettingWriter::Text(|config, text, _| {
+            config.scratch = Some(text.parse()?);
+            Ok(())
+        }),
+    ),
+    setting_spec(
         "forget.after_days",
         "VECTOR_FORGET_AFTER_DAYS",
         "never",

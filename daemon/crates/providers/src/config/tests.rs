@@ -48,6 +48,9 @@ fn every_setting_is_read_from_file_and_variable() {
             SettingWriter::Text(_) if setting.key == "editor" => {
                 ("zed".to_owned(), "\"zed\"".to_owned())
             }
+            SettingWriter::Text(_) if setting.key == "verify.scratch" => {
+                ("12/34".to_owned(), "\"12/34\"".to_owned())
+            }
             SettingWriter::Text(_) => ("ollama/m".to_owned(), "\"ollama/m\"".to_owned()),
         };
         let (_, none) = loaded("", "", &[]).unwrap();
@@ -78,6 +81,7 @@ fn invalid_settings_are_refused_with_a_hint() {
     check("model = 3", &["in quotes"]);
     check("effort = \"hard\"", &["low, medium, high or max"]);
     check("[caps]\nday_usd = -1", &["US dollars"]);
+    check("[verify]\nscratch = \"34\"", &["`verify.scratch`", "123/456"]);
     check("model = ", &["vector.toml"]);
     let error = loaded("", "", &[("VECTOR_RETRIES", "many")]).unwrap_err();
     assert!(error.contains("VECTOR_RETRIES") && error.contains("0 to 10"), "{error}");
@@ -89,6 +93,8 @@ fn project_cannot_redirect_keys_or_raise_caps() {
     let error = loaded("", elsewhere, &[]).unwrap_err();
     assert!(error.contains("cannot be set by a project"), "{error}");
     let error = loaded("", "editor = \"touch {file}\"", &[]).unwrap_err();
+    assert!(error.contains("cannot be set by a project"), "{error}");
+    let error = loaded("", "[verify]\nscratch = \"12/34\"", &[]).unwrap_err();
     assert!(error.contains("cannot be set by a project"), "{error}");
     let home = "[caps]\nday_usd = 2\nworkflow_usd = 5";
     let (_, config) =

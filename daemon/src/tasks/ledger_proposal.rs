@@ -1,5 +1,5 @@
-//! A proposal of the ledger, for commands that show or verify it without the daemon: finds it, and
-//! applies it to a copy of its place.
+//! A proposal of the ledger, for what shows or verifies it without the session of its place: finds it,
+//! and applies it to a copy of its place.
 
 use std::path::Path;
 
@@ -15,14 +15,14 @@ use vector_rojo_project::RojoProject;
 
 /// A proposal with the workflow that it is part of.
 #[derive(Debug)]
-pub(super) struct LedgerProposal<'a> {
-    pub(super) seq: Seq,
-    pub(super) workflow: &'a Workflow,
-    pub(super) pending: &'a PendingProposal,
+pub struct LedgerProposal<'a> {
+    pub seq: Seq,
+    pub workflow: &'a Workflow,
+    pub pending: &'a PendingProposal,
 }
 
 /// Reads the workflow of an entry.
-pub(super) fn read_workflow(ledger: &Ledger, seq: Seq) -> anyhow::Result<(LedgerState, Seq)> {
+pub fn read_workflow(ledger: &Ledger, seq: Seq) -> anyhow::Result<(LedgerState, Seq)> {
     let Some(record) = ledger.record_at(seq)? else {
         bail!("the ledger has no entry {seq}; `vector log` lists the entries");
     };
@@ -35,7 +35,7 @@ pub(super) fn read_workflow(ledger: &Ledger, seq: Seq) -> anyhow::Result<(Ledger
 
 impl<'a> LedgerProposal<'a> {
     /// Finds a proposal, which must belong to the given place.
-    pub(super) fn find(
+    pub fn find(
         state: &'a LedgerState,
         workflow: Seq,
         seq: Seq,
@@ -52,7 +52,7 @@ impl<'a> LedgerProposal<'a> {
     }
 
     /// Applies the proposals that this one was made after to a scene, except for those that the place has.
-    pub(super) fn apply_earlier(
+    pub fn apply_earlier(
         &self,
         ledger: &Ledger,
         scene: &mut PlanningScene,
@@ -70,7 +70,7 @@ impl<'a> LedgerProposal<'a> {
     }
 
     /// Applies this proposal to a scene.
-    pub(super) fn apply(
+    pub fn apply(
         &self,
         ledger: &Ledger,
         scene: &mut PlanningScene,
@@ -122,7 +122,7 @@ fn apply_commands(
 }
 
 /// Reads the blobs of removed instances that commands restore, and of assets that they insert.
-pub(super) fn fetch_blobs(
+pub fn fetch_blobs(
     ledger: &Ledger,
     commands: &[Command],
     blobs: &mut BlobStore,
