@@ -165,7 +165,7 @@ fn target_view(plan: DeployPlan) -> DeployTargetView {
     }
 }
 
-fn upload_view(past: &PastUpload) -> UploadView {
+pub(super) fn upload_view(past: &PastUpload) -> UploadView {
     let (failure, is_unclear) = match &past.outcome {
         UploadOutcome::Failed { reason, is_unclear } => (Some(reason.clone()), *is_unclear),
         UploadOutcome::Uploaded { .. } | UploadOutcome::Open => (None, false),
@@ -174,7 +174,7 @@ fn upload_view(past: &PastUpload) -> UploadView {
     UploadView { seq, at, upload, version: past.version(), is_unclear, failure }
 }
 
-fn deploy_failure(error: &DeployError) -> Failure {
+pub(super) fn deploy_failure(error: &DeployError) -> Failure {
     match error {
         DeployError::Ledger(error) => {
             failure(FailureKind::Internal, error.to_string(), "Try again.")

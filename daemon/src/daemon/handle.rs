@@ -5,7 +5,7 @@
 //! [`Answer`] has sent its task when it returns; an async method sends when it is first polled.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use vector_ledger::Ledger;
 
 use super::DaemonActor;
 use super::session_registry::SessionRegistry;
+use super::verifies::VerifyRuns;
 use super::views::plugin_away;
 use crate::asset_store::AssetStore;
 use crate::event_hub::EventHub;
@@ -38,6 +39,7 @@ pub(super) struct HandleState {
     pub(super) history_index: Arc<HistoryIndex>,
     pub(super) usage_meter: Arc<UsageMeter>,
     pub(super) asset_store: Arc<AssetStore>,
+    pub(super) verifies: Arc<Mutex<VerifyRuns>>,
 }
 
 #[derive(Clone)]

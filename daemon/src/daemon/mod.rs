@@ -30,6 +30,7 @@ mod session_registry;
 mod sessions;
 mod settings;
 pub mod settings_store;
+mod verifies;
 mod views;
 
 use std::collections::{HashMap, HashSet};
@@ -190,6 +191,7 @@ impl DaemonActor {
             history_index: Arc::clone(&daemon.history_index),
             usage_meter: Arc::clone(&daemon.usage_meter),
             asset_store: Arc::new(AssetStore::new()),
+            verifies: Arc::default(),
         };
         daemon.replay_events();
         daemon.publish_tokens();

@@ -44,6 +44,8 @@ pub struct ChangeCounters {
     pub sizes: u64,
     /// Settings, the usable models, and granted access.
     pub settings: u64,
+    /// Runs of specs in Roblox's engine.
+    pub verifies: u64,
     pub is_over: bool,
 }
 
@@ -325,6 +327,12 @@ impl EventHub {
     pub fn mark_settings_changed(&self) {
         self.changes
             .send_modify(|counters| counters.settings = counters.settings.saturating_add(1));
+    }
+
+    /// Reports that a run of specs in Roblox's engine began, came further or ended.
+    pub fn mark_verifies_changed(&self) {
+        self.changes
+            .send_modify(|counters| counters.verifies = counters.verifies.saturating_add(1));
     }
 
     /// Marks the plugins that are away by now. Returns the time until the next one may be, or None

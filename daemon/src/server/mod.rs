@@ -20,6 +20,7 @@ mod page;
 mod picture;
 mod response;
 mod router;
+mod verify;
 
 use std::future::Future;
 use std::ops::Deref;

@@ -11,7 +11,7 @@ use scene_schemas::api::{FailureKind, Method, RouteId};
 
 use super::AppState;
 use super::api::{
-    access, agents, assets, history, luau, place, plugin, proposals, settings, stream,
+    access, agents, assets, history, luau, place, plugin, proposals, settings, stream, verify,
 };
 use super::guard::{GuardedHandler, method_not_allowed};
 use super::page;
@@ -102,6 +102,10 @@ fn method_router(id: RouteId) -> MethodRouter<AppState> {
         RouteId::CommitState => handle(id, history::commit_state),
         RouteId::PlanDeploy => handle(id, history::plan_deploy),
         RouteId::Deploy => handle(id, history::deploy),
+        RouteId::PlanVerify => handle(id, verify::plan),
+        RouteId::StartVerify => handle(id, verify::start),
+        RouteId::VerifyRuns => handle(id, verify::runs),
+        RouteId::CancelVerify => handle(id, verify::cancel),
         RouteId::Merges => handle(id, history::merges),
         RouteId::DecideConflicts => handle(id, history::decide_conflicts),
         RouteId::FinishMerge => handle(id, history::finish_merge),

@@ -19,6 +19,7 @@ mod reveal;
 mod route;
 mod scene;
 mod session;
+mod verify;
 mod work;
 
 use schemars::JsonSchema;
@@ -73,6 +74,10 @@ pub use session::{
     FoundInstance, Hello, OfferedMention, OfferedMentions, OpenPlace, OpenPlaceRequest,
     OpenedSession, PairRequest, PairResponse, PluginEvent, PluginLog, PollRequest, PollResponse,
     SessionId, SessionNeed, SessionView, Sessions, Welcome,
+};
+pub use verify::{
+    CloudRunEnd, CloudRunView, SideEffectView, VerifyPhase, VerifyPlanView, VerifyProgress,
+    VerifyQuery, VerifyStartRequest, VerifyTargetView, VerifyView,
 };
 pub use work::{
     Action, ActionResult, Apply, ApplyAck, ApplyOutcome, ApplyReceipt, MoreTargets, Work,

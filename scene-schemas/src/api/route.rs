@@ -20,7 +20,8 @@ use super::{
     PermissionDecision, PlaceSet, PluginLog, PollRequest, PollResponse, ProposalCard, ProposalView,
     Proposals, ProposedScript, ProviderKeys, RevealRequest, Revealed, RevokeRequest, RevokeResult,
     RevokeRule, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptFile, ScriptFindings, ScriptPage,
-    Sessions, Settings, StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView, Workflows,
+    Sessions, Settings, StreamPage, Usage, VerifyPlanView, VerifyStartRequest, VerifyView, Welcome,
+    WorkflowStarted, WorkflowView, Workflows,
 };
 
 /// The kinds of callers that may use a route.
@@ -94,7 +95,7 @@ impl Route {
     }
 
     /// Whether the plugin never calls this route: routes for agents, access, statistics, history,
-    /// commits, deploys, merges, assets and the page.
+    /// commits, deploys, runs on Roblox, merges, assets and the page.
     pub(crate) fn is_hidden_from_plugin(&self) -> bool {
         let own = [
             "/",
@@ -119,6 +120,7 @@ impl Route {
             "/api/commit",
             "/api/deploy",
             "/api/merges",
+            "/api/verify",
             "/api/history",
             "/api/page/",
             "/api/talks/",
@@ -184,7 +186,7 @@ fn text_schema(_: &mut SchemaGenerator) -> Json {
 /// Text query parameters of `/page/{id}`.
 const PARTS: &[&str] = &[
     "layout", "session", "place", "path", "tool", "kind", "outcome", "day", "text", "only",
-    "typed", "again", "next",
+    "typed", "again", "next", "detail",
 ];
 /// Text query parameters that filter the history.
 const HISTORY: &[&str] = &["place", "path", "tool", "kind", "outcome", "day", "text", "only"];
@@ -498,6 +500,29 @@ routes! {
         Token::Human,
         "Upload a version of a place to Roblox; answers when it is done.",
     ),
+    PlanVerify = with_query(
+        get_route::<VerifyPlanView>(
+            "/api/verify",
+            Token::Human,
+            "What a run of specs in Roblox's engine would send, with a proposal that was not applied.",
+        ),
+        &["proposal", "universe", "place"],
+    ),
+    StartVerify = post_route::<VerifyStartRequest, VerifyView>(
+        "/api/verify",
+        Token::Human,
+        "Run the specs of a place with a proposal in a scratch place; answers when it has begun.",
+    ),
+    VerifyRuns = get_route::<VerifyView>(
+        "/api/verify/{id}",
+        Token::Human,
+        "The runs of a proposal in Roblox's engine.",
+    ),
+    CancelVerify = post_route::<EmptyBody, VerifyView>(
+        "/api/verify/{id}/cancel",
+        Token::Human,
+        "End the wait for the run of a proposal; what Roblox has goes on.",
+    ),
     Merges = get_route::<Merges>(
         "/api/merges",
         Token::Human,
@@ -573,14 +598,14 @@ routes! {
             page_route(
                 "/page/stream",
                 Token::Human,
-                "Events as parts of the page, and notices of changed places and settings.",
+                "Events as parts of the page, and notices of changed places, settings and runs on Roblox.",
             ),
             &["cursor"],
         ),
     ),
     PagePart = with_query(
         with_texts(page_route("/page/{id}", Token::Human, "A part of the page."), PARTS),
-        &["of", "before", "days", "hold", "seq", "command", "from", "universe", "earlier"],
+        &["of", "before", "days", "hold", "seq", "command", "from", "universe", "earlier", "proposal"],
     ),
     MakeToken = post_route::<MakeToken, MadeToken>(
         "/api/access/token",

@@ -10,3 +10,4 @@ pub(super) mod plugin;
 pub(super) mod proposals;
 pub(super) mod settings;
 pub(super) mod stream;
+pub(super) mod verify;

@@ -23,6 +23,11 @@ const PROJECT: &str = "project-";
 /// The prefix of the ids of place files' sessions.
 const FILE: &str = "file-";
 
+/// Whether a session is one of a place file or a Rojo project.
+pub(super) fn is_file_session(session: &SessionId) -> bool {
+    [FILE, PROJECT].iter().any(|kind| session.0.starts_with(kind))
+}
+
 /// Renders the sessions with their tasks.
 pub(super) fn session_rail(sessions: &Sessions, workflows: &Workflows) -> Markup {
     let of = |session: Option<&SessionId>| {
@@ -85,7 +90,7 @@ fn open_form() -> Markup {
 }
 
 fn place_entry(session: &SessionView) -> Markup {
-    let is_file = [FILE, PROJECT].iter().any(|kind| session.session.0.starts_with(kind));
+    let is_file = is_file_session(&session.session);
     let (state, label) = match (session.connected, is_file) {
         (true, _) => ("here", "connected"),
         (false, true) => ("away", "the file is gone"),

@@ -21,6 +21,7 @@ mod shell;
 mod store;
 mod stream;
 mod usage;
+mod verify;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -30,7 +31,9 @@ use axum::http::header::{
 };
 use axum::http::{HeaderValue, Response};
 use maud::Markup;
-use scene_schemas::api::{CommitRequest, DeployQuery, Failure, FailureKind, SessionId};
+use scene_schemas::api::{
+    CommitRequest, DeployQuery, Failure, FailureKind, SessionId, VerifyQuery,
+};
 use scene_schemas::entry::Seq;
 
 pub(super) use self::shell::shell_response;
@@ -192,6 +195,15 @@ async fn render_history_part(
             let wanted = DeployQuery::from_parameters(parameters)?;
             let plan = daemon.plan_deploy(wanted.clone()).await?;
             deploy::plan_view(&wanted, &plan)
+        }
+        "verify" => {
+            let detail = verify::parse_detail(parameters.text("detail")?.as_deref());
+            verify::verify_part(daemon, page_target(parameters)?, detail).await?
+        }
+        "verify-plan" => {
+            let wanted = VerifyQuery::from_parameters(parameters)?;
+            let plan = daemon.plan_verify(wanted.clone()).await?;
+            verify::plan_dialog(&wanted, &plan)
         }
         "store" | "store-rows" => {
             let wanted = StoreQuery::from_parameters(parameters)?;

@@ -22,6 +22,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("mentions.js", JS, include_str!("assets/mentions.js")),
     ("commit.js", JS, include_str!("assets/commit.js")),
     ("deploy.js", JS, include_str!("assets/deploy.js")),
+    ("verify.js", JS, include_str!("assets/verify.js")),
     ("merges.js", JS, include_str!("assets/merges.js")),
     ("store.js", JS, include_str!("assets/store.js")),
     ("history.js", JS, include_str!("assets/history.js")),

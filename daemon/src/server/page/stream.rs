@@ -143,6 +143,10 @@ impl SideChannel {
                 self.reported.settings = counters.settings;
                 text += &signal_event("settings");
             }
+            if counters.verifies != self.reported.verifies {
+                self.reported.verifies = counters.verifies;
+                text += &signal_event("verifies");
+            }
             if left.is_some_and(|left| left.is_zero()) {
                 (self.reported.places, self.reported.sizes) = (counters.places, counters.sizes);
                 self.since = Some(Instant::now());

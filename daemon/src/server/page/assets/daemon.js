@@ -75,8 +75,8 @@ export async function part(name, behind = {}, signal = undefined) {
 export const blob = async (path, signal) => (await ask("GET", path, undefined, signal)).blob();
 
 /**
- * Yields the events after a cursor, as `[cursor, event]`, while the connection lasts; `[null, "places"]` and
- * `[null, "settings"]` report that these have changed.
+ * Yields the events after a cursor, as `[cursor, event]`, while the connection lasts; `[null, "places"]`,
+ * `[null, "settings"]` and `[null, "verifies"]` report that these have changed.
  */
 export async function* stream(cursor, opened, signal) {
   const at = cursor === null ? "" : `?cursor=${cursor}`;

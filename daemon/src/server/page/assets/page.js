@@ -15,6 +15,7 @@ import "./viewed.js";
 import * as settings from "./settings.js";
 import * as store from "./store.js";
 import * as usage from "./usage.js";
+import * as verify from "./verify.js";
 
 /** The pages by the first word of the address. Each has `show(main, rest)`, and may have `told(told)`, `changed(what)`, `again()` and `hide()`. */
 const PAGES = { now, proposals: review, store, history, usage, settings, commit, deploy, merges };
@@ -177,7 +178,8 @@ async function listen() {
       for await (const all of daemon.stream(cursor, opened, listening.signal)) {
         for (const [at, told] of all) {
           if (at === null) {
-            current?.changed?.(told);
+            if (told === "verifies") verify.refresh();
+            else current?.changed?.(told);
             // Opening a place settles proposals that were left in it, and no event reports that.
             if (told === "places") count();
             continue;

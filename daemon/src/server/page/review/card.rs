@@ -18,8 +18,8 @@ const INSTANCES: usize = 8;
 const VALUES: usize = 4;
 const LINES: usize = 30;
 
-/// Renders the content of a card.
-pub(super) fn card_view(view: &ProposalView) -> Markup {
+/// Renders the content of a card. `verify` is the section of its runs in Roblox's engine.
+pub(super) fn card_view(view: &ProposalView, verify: &Markup) -> Markup {
     let proposal = &view.proposal;
     let status = format::outcome_name(view);
     html! {
@@ -35,8 +35,12 @@ pub(super) fn card_view(view: &ProposalView) -> Markup {
             (warnings_view(proposal))
             (instance_list(view))
             (first_lines(view))
+            (verify)
             (decision_buttons(view))
-        } @else { p.dim { (outcome_text(view)) } }
+        } @else {
+            p.dim { (outcome_text(view)) }
+            (verify)
+        }
     }
 }
 

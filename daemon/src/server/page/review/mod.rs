@@ -31,6 +31,7 @@ use vector_core::proposal::ProposalUnit;
 use vector_core::safe_line::safe_line;
 
 use self::diff::DiffLayout;
+use super::verify::{RunDetail, verify_section};
 use super::{Parameters, format, page_target};
 use crate::daemon::DaemonHandle;
 use crate::server::api::proposals::RowsQuery;
@@ -75,7 +76,20 @@ pub(super) async fn proposal_page(
         None => None,
     };
     let versions = EarlierVersions { replaced, revised, older };
-    Ok(proposal_view::proposal_view(&view, &versions, &task, &sessions, layout))
+    let runs = daemon.verify_view(of).await?;
+    let verify = verify_section(&view, &runs, RunDetail::Full);
+    let surroundings =
+        Surroundings { versions: &versions, task: &task, sessions: &sessions, verify };
+    Ok(proposal_view::proposal_view(&view, &surroundings, layout))
+}
+
+/// What is shown with a proposal.
+struct Surroundings<'p> {
+    versions: &'p EarlierVersions,
+    task: &'p WorkflowView,
+    sessions: &'p Sessions,
+    /// The section of its runs in Roblox's engine.
+    verify: Markup,
 }
 
 /// The earlier versions of a proposal.
@@ -132,7 +146,9 @@ pub(super) async fn card_page(
     parameters: &Parameters,
 ) -> Result<Markup, Failure> {
     let of = page_target(parameters)?;
-    Ok(card::card_view(&daemon.proposal(of).await?))
+    let view = daemon.proposal(of).await?;
+    let runs = daemon.verify_view(of).await?;
+    Ok(card::card_view(&view, &verify_section(&view, &runs, RunDetail::Card)))
 }
 
 /// Returns the name of a task's place.

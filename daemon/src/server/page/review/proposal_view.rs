@@ -2,9 +2,7 @@
 
 use maud::{Markup, html};
 use scene_schemas::Command;
-use scene_schemas::api::{
-    CommentView, OfferedRule, ProposalStatus, ProposalView, Sessions, WorkflowView,
-};
+use scene_schemas::api::{CommentView, OfferedRule, ProposalStatus, ProposalView, Sessions};
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{PlayCheckResult, Proposal, WarningKind};
 use vector_core::proposal::{ProposalUnit, class_reason, list_units, piece_keys};
@@ -13,8 +11,8 @@ use vector_core::safe_line::safe_line;
 use super::comparison::comparison_view;
 use super::diff::{self, DiffLayout, ScriptTargets};
 use super::{
-    EarlierVersions, author_name, goal_line, is_decidable, optional_seq, place_name, proposal_url,
-    second_question, table, unit_key,
+    EarlierVersions, Surroundings, author_name, goal_line, is_decidable, optional_seq, place_name,
+    proposal_url, second_question, table, unit_key,
 };
 use crate::server::page::format;
 use crate::server::page::format::safe_text;
@@ -29,11 +27,10 @@ pending in a terminal, decide there.";
 /// Renders a proposal of a task.
 pub(super) fn proposal_view(
     view: &ProposalView,
-    versions: &EarlierVersions,
-    task: &WorkflowView,
-    sessions: &Sessions,
+    surroundings: &Surroundings<'_>,
     layout: DiffLayout,
 ) -> Markup {
+    let Surroundings { versions, task, sessions, verify } = surroundings;
     let proposal = &view.proposal;
     let pieces = if is_decidable(view) { list_units(proposal) } else { Vec::new() };
     let sizes: Vec<String> =
@@ -72,6 +69,7 @@ pub(super) fn proposal_view(
                     (diff::text_changes(proposal, &pieces, layout, script_targets(view, sessions)))
                 }
             }
+            (verify)
             (decision_form(view))
         }
     }
