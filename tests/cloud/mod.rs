@@ -16,6 +16,8 @@ mod place_versions;
 mod samples;
 mod search;
 mod sender;
+mod served;
 mod served_deploy;
+mod served_verify;
 mod shapes;
 mod verify;

@@ -22,6 +22,7 @@ use vector_tests::{forked, printed, vectors};
 
 use super::model::{calls, choose, lead_to, says};
 use super::store::{cloud_variables, search};
+use super::verifying::{outcome, say_yes};
 use super::*;
 use crate::models::server::{End, Reply, Server};
 
@@ -399,6 +400,36 @@ const STATES: &[(&str, Reach)] = &[
         tour.go(&format!("deploy/{session}"));
         tour.browser.until_shown("#deploy pre", "Checkpoint");
     }),
+    ("proposal-verify", |tour| {
+        let setting = "[verify]\nscratch = \"2345678/8765432\"\n";
+        fs::write(ledger(&tour.bench.home).join("vector.toml"), setting).unwrap();
+        let spec = "local Stores = game:GetService(\"DataStoreService\")\n\
+                    local stages = Stores:GetDataStore(\"Stages\")\n\n\
+                    return function()\n\tit(\"saves the stage\", function() stages:SetAsync(\"a\", 1) end)\nend\n";
+        let module = json!({
+            "className": "ModuleScript", "parentPath": "game.ServerScriptService",
+            "props": { "Name": "Stages.spec", "Source": spec },
+        });
+        tour.edited = tour.bench.propose("create_instance", &module);
+        tour.go(&format!("proposals/{}", tour.edited));
+        tour.browser.until("document.querySelector('#one .verify [data-act=verify]')");
+        let verify = "document.querySelector('#one .verify [data-act=verify]')";
+        tour.browser.run(&format!("{verify}.scrollIntoView({{ block: 'center' }})"), &[]);
+        tour.browser.click("#one .verify [data-act=verify]");
+        tour.browser.until_shown("#dialog", "Effects beyond the place");
+    }),
+    ("proposal-verified", |tour| {
+        tour.cloud.add_luau_outcome(outcome(0));
+        say_yes(&tour.browser);
+        tour.browser.until_shown("#one .cloud-run", "1 passed, 1 failed");
+        let details = "document.querySelector('#one .cloud-run details')";
+        tour.browser.run(&format!("{details}.open = true; {details}.scrollIntoView()"), &[]);
+    }),
+    ("now-verified", |tour| {
+        let task = tour.bench.human.shown(tour.edited)["workflow"].clone();
+        tour.go(&format!("now/{task}"));
+        tour.browser.until_shown("#log .card .cloud-run", "1 passed, 1 failed");
+    }),
 ];
 
 /// Two edits of a script.
@@ -510,6 +541,7 @@ fn stocked_cloud() -> FakeCloud {
         cloud.show(1_000 + n, plain_picture(color));
     }
     cloud.add_places(1_234_567, &[7_654_321]);
+    cloud.add_places(2_345_678, &[8_765_432]);
     cloud.set_thumbnail_state(1_006, "Blocked");
     let leaves =
         "while task.wait(1) do\n\tscript.Parent.Leaves.Transparency = math.random()\nend\n";
@@ -549,7 +581,7 @@ fn plain_picture([red, green, blue]: [u8; 3]) -> Vec<u8> {
 /// A walk through the page.
 struct Tour<'s> {
     server: Server,
-    _cloud: FakeCloud,
+    cloud: FakeCloud,
     bench: Bench,
     /// The port of the daemon before it was stopped.
     port: u16,
@@ -591,7 +623,7 @@ impl<'s> Tour<'s> {
         let project = Project::new(&bench.home);
         Self {
             server,
-            _cloud: cloud,
+            cloud,
             bench,
             port: 0,
             project,

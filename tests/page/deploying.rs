@@ -1,8 +1,11 @@
 //! A deploy on the page: compared, saved, and published after the id of the place was typed.
 
-use fake_cloud::FakeCloud;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use super::store::bench;
+use fake_cloud::{FakeCloud, Fault};
+
+use super::store::{bench, cloud_variables};
 use super::*;
 
 /// Types a text into a field of the question that is open, and answers it.
@@ -91,4 +94,40 @@ fn version_is_saved_and_published_after_the_id_was_typed() {
     answer(&browser, "40");
     browser.until("document.querySelector('#toasts').textContent.includes('Published version 3')");
     assert_eq!(cloud.published_version(40), Some(3));
+}
+
+#[test]
+fn killed_daemon_leaves_what_is_known_of_an_upload() {
+    let Some(stage) = Stage::set() else { return };
+    let cloud = FakeCloud::start(Vec::new());
+    cloud.add_places(30, &[40]);
+    let mut bench = bench(&cloud);
+    bench.variables = cloud_variables(&cloud).to_vec();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.until("document.querySelector('a[href^=\"#/deploy/\"]')");
+    browser.click("a[href^='#/deploy/']");
+    fill(&browser, "universe", "30");
+    fill(&browser, "place", "40");
+    browser.click("form[data-act=deploy-target] button");
+    browser.until_shown("#deploy h2", "Nothing was published to this place");
+    // Roblox has the version, and the daemon is killed before the answer.
+    cloud.fail_at("versionType=", Fault::Silence { acts: true });
+    browser.click("[data-act=save-version]");
+    let limit = Instant::now() + Duration::from_mins(1);
+    while cloud.place_versions(40).is_empty() {
+        assert!(Instant::now() < limit, "nothing was uploaded");
+        thread::sleep(Duration::from_millis(20));
+    }
+    browser.expect("net::ERR_");
+    let port = bench.kill();
+    browser.until_shown("#link", "Disconnected");
+    bench.start_on(port);
+    browser.until("document.querySelector('#link').dataset.state === 'here'");
+    // The ids that were typed are still there, and the card says what is known.
+    browser.until_shown("#deploy .bad", "was interrupted or got no answer");
+    browser.until_shown(".deploy li", "Not known");
+    browser.click("[data-act=save-version]");
+    browser.until_shown("#deploy", "Saved as version 1");
+    assert_eq!(cloud.place_versions(40).len(), 1, "the same bytes are one version");
 }

@@ -32,6 +32,7 @@ mod store;
 #[cfg(unix)]
 mod streamed;
 mod together;
+mod verifying;
 #[cfg(unix)]
 mod whole;
 

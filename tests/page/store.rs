@@ -35,11 +35,12 @@ pub(super) fn bench(cloud: &FakeCloud) -> Bench {
 }
 
 /// The variables of a daemon that uses a cloud, with its keys.
-pub(super) fn cloud_variables(cloud: &FakeCloud) -> [(&'static str, String); 3] {
+pub(super) fn cloud_variables(cloud: &FakeCloud) -> [(&'static str, String); 4] {
     [
         ("VECTOR_ROBLOX_CLOUD_URL", cloud.url()),
         ("ROBLOX_ASSETS_API_KEY", API_KEY.to_owned()),
         ("ROBLOX_PUBLISH_API_KEY", API_KEY.to_owned()),
+        ("ROBLOX_VERIFY_API_KEY", API_KEY.to_owned()),
     ]
 }
 
