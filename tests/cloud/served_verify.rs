@@ -180,6 +180,10 @@ fn effects_beyond_the_place_and_the_live_place_are_refused() {
     }
     refused(&bench.plan("&universe=30&place=42"), 409, "is a live place");
     refused(&bench.plan("&universe=30&place=40"), 409, "--same-universe");
+    // The place of the last run is none any more, and another one can be named.
+    let plan = bench.plan("").ok();
+    assert_eq!(plan["target"], Json::Null);
+    assert!(plan["refusal"].as_str().unwrap().contains("--same-universe"), "{plan}");
 }
 
 #[test]

@@ -273,9 +273,18 @@ impl VerifyParts {
 
     fn plan_view(&self, query: &VerifyQuery) -> Result<VerifyPlanView, Failure> {
         let source = self.read_source(query.proposal)?;
-        let target = match (query.universe, query.place) {
-            (Some(universe), Some(place)) => Some(DeployTarget { universe, place }),
-            (None, None) => self.choose_scratch(&source)?,
+        let (target, refusal) = match (query.universe, query.place) {
+            (Some(universe), Some(place)) => (Some(DeployTarget { universe, place }), None),
+            (None, None) => {
+                let own = self.choose_scratch(&source)?;
+                let check = |target| check_scratch(&self.ledger, &source, target, false);
+                match own.map(|own| check(own).map(|()| own)).transpose() {
+                    Ok(target) => (target, None),
+                    // Another one can be named.
+                    Err(DeployError::Refused(why)) => (None, Some(why)),
+                    Err(error @ DeployError::Ledger(_)) => return Err(deploy_failure(&error)),
+                }
+            }
             (Some(_), None) | (None, Some(_)) => {
                 let message = "The universe or the place is missing.";
                 let hint = "Name both by their IDs, or none of them.";
@@ -289,6 +298,7 @@ impl VerifyParts {
             name: source.place.name(),
             size: source.bytes.len() as u64,
             target: plan.map(target_view),
+            refusal,
             contents: source.contents,
         })
     }

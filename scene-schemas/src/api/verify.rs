@@ -40,6 +40,10 @@ pub struct VerifyPlanView {
     /// What would run. None if no scratch place is chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<VerifyTargetView>,
+    /// Why the place of the last run or of the settings is not used, and what to do. None if it is, or if
+    /// there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
 }
 
 /// A scratch place, and what would run in it.

@@ -224,6 +224,7 @@ pub(super) fn plan_dialog(query: &VerifyQuery, plan: &VerifyPlanView) -> Markup 
             Some(target) => (start_form(plan, target)),
             None => p { "Say in which place the specs run: one that nobody plays, in an experience of its own. Both IDs are in its menu on the Creator Dashboard." },
         }
+        @if let Some(why) = &plan.refusal { p.bad { (safe_text(why)) } }
         @if plan.target.is_some() {
             details.scratch { summary { "Another scratch place" } (scratch_form(query, plan)) }
         } @else { (scratch_form(query, plan)) }
