@@ -133,13 +133,6 @@ impl ServedPlace {
         }
     }
 
-    /// Waits until a request has arrived at the cloud.
-    pub(super) fn until_requested(&self, path: &str) {
-        self.until(path, |it| {
-            it.cloud.requests().iter().any(|seen| seen.target.contains(path)).then_some(())
-        });
-    }
-
     pub(super) fn entries(&self) -> Vec<Entry> {
         let ledger = Ledger::open(&self.ledger()).unwrap();
         let records = ledger.read(Seq(0), 10_000).unwrap();

@@ -173,20 +173,19 @@ pub fn run_verify(
     control: &mut VerifyControl<'_>,
 ) -> Result<VerifyReport, DeployError> {
     let key = find_verify_key().map_err(refuse_deploy)?;
-    let version = match plan.existing {
-        Some(version) => version,
-        None => {
-            (control.on_step)(VerifyStep::Uploading);
-            let request = VersionRequest {
-                target: plan.target,
-                kind: VersionKind::Saved,
-                by: control.by,
-                compared: None,
-                purpose: UploadPurpose::Verify,
-                proposal: plan.proposal,
-            };
-            send_version(ledger, source, request, control.cancel)?
-        }
+    let version = if let Some(version) = plan.existing {
+        version
+    } else {
+        (control.on_step)(VerifyStep::Uploading);
+        let request = VersionRequest {
+            target: plan.target,
+            kind: VersionKind::Saved,
+            by: control.by,
+            compared: None,
+            purpose: UploadPurpose::Verify,
+            proposal: plan.proposal,
+        };
+        send_version(ledger, source, request, control.cancel)?
     };
     let start = LuauTaskStart {
         universe: plan.target.universe,
@@ -291,13 +290,8 @@ impl CloudRunning<'_> {
         is_resumed: bool,
     ) -> Result<VerifyReport, DeployError> {
         let results = read_end(self.plan, self.version, ended);
-        let failed = |reason: &String| RunFailure { reason: reason.clone(), is_unclear: false };
-        finish_run(
-            self.ledger,
-            past,
-            &results.as_ref().map(Clone::clone).map_err(failed),
-            &ended.logs,
-        )?;
+        let failed = |reason| RunFailure { reason, is_unclear: false };
+        finish_run(self.ledger, past, &results.clone().map_err(failed), &ended.logs)?;
         Ok(VerifyReport {
             version: self.version,
             task: path.as_str().to_owned(),
@@ -309,10 +303,8 @@ impl CloudRunning<'_> {
 
     /// Says why a task was not started, or that this is not known.
     fn describe_unstarted(&self, failure: &CloudFailure, cancel: &CancelSwitch) -> String {
-        let message = match cancel.is_cancelled() {
-            true => "It was cancelled.",
-            false => failure.message.as_str(),
-        };
+        let message =
+            if cancel.is_cancelled() { "It was cancelled." } else { failure.message.as_str() };
         if !failure.may_have_acted {
             return message.to_owned();
         }

@@ -26,20 +26,7 @@ fn erased_json() -> Json {
 #[must_use]
 pub fn erase_entry(entry: Entry) -> Entry {
     match entry {
-        Entry::Started { place, driver, mode, interaction, follows, guards, served, .. } => {
-            let (goal, attached) = (erased_text(), Vec::new());
-            Entry::Started {
-                place,
-                goal,
-                driver,
-                mode,
-                attached,
-                interaction,
-                follows,
-                guards,
-                served,
-            }
-        }
+        started @ Entry::Started { .. } => erase_start(started),
         Entry::Context { mut context } => {
             context.scripts.clear();
             context.excluded.clear();
@@ -152,6 +139,16 @@ fn erase_offer(offer: GenerationOffer) -> GenerationOffer {
         request: GenerationRequest { prompt: erased_text(), ..offer.request },
         ..offer
     }
+}
+
+/// Erases the request of a task and what was attached to it.
+fn erase_start(entry: Entry) -> Entry {
+    let Entry::Started { place, driver, mode, interaction, follows, guards, served, .. } = entry
+    else {
+        return entry;
+    };
+    let (goal, attached) = (erased_text(), Vec::new());
+    Entry::Started { place, goal, driver, mode, attached, interaction, follows, guards, served }
 }
 
 /// Erases why a run has no results, which may repeat the error of a script, and what it reported.
