@@ -323,8 +323,8 @@ pub(super) fn send_version(
         proposal,
     };
     let begun = match begin_upload(ledger, source, upload, purpose, compared)? {
-        UploadStart::Begun(begun) => begun,
-        UploadStart::Existing(version) => return Ok(version),
+        VersionUploadStart::Begun(begun) => begun,
+        VersionUploadStart::Existing(version) => return Ok(version),
     };
     let (seq, workflow) = (begun.seq, begun.lease.workflow());
     let sent = upload_version(&request, &wanted, &key, cancel);
@@ -363,7 +363,7 @@ fn describe_failure(message: &str, is_unclear: bool, purpose: UploadPurpose) -> 
 }
 
 /// How an upload starts.
-enum UploadStart {
+enum VersionUploadStart {
     Begun(CloudWorkflow),
     /// Nothing is sent: these contents are saved as this version.
     Existing(u64),
@@ -376,7 +376,7 @@ fn begin_upload(
     upload: PlaceUpload,
     purpose: UploadPurpose,
     compared: Option<Seq>,
-) -> Result<UploadStart, DeployError> {
+) -> Result<VersionUploadStart, DeployError> {
     let target = DeployTarget { universe: upload.universe, place: upload.place };
     // Another process looks and begins only when this one has begun.
     let _lock = ledger.lock_applying()?;
@@ -392,7 +392,7 @@ fn begin_upload(
     let existing = history.with_contents(target, &upload.contents).and_then(PastUpload::version);
     match (upload.kind, existing) {
         // The same request may have been sent twice.
-        (VersionKind::Saved, Some(version)) => return Ok(UploadStart::Existing(version)),
+        (VersionKind::Saved, Some(version)) => return Ok(VersionUploadStart::Existing(version)),
         (VersionKind::Published, None) => {
             return Err(refuse_deploy(format!(
                 "These contents are not saved as a version of {target}. Save them first, look at the \
@@ -416,5 +416,5 @@ fn begin_upload(
         entry: Entry::Uploading { upload: Box::new(upload) },
         blobs: vec![source.bytes.to_vec()],
     };
-    Ok(UploadStart::Begun(begin_workflow(ledger, intention)?))
+    Ok(VersionUploadStart::Begun(begin_workflow(ledger, intention)?))
 }
