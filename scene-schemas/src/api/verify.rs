@@ -29,7 +29,7 @@ pub struct VerifyQuery {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyPlanView {
-    /// The proposal.
+    /// The proposal that is verified.
     pub proposal: Seq,
     /// The place file or the project file.
     pub name: String,
@@ -91,7 +91,7 @@ pub struct SideEffectView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyStartRequest {
-    /// The proposal.
+    /// The proposal that is verified.
     pub proposal: Seq,
     /// The id of the scratch place's universe.
     pub universe: u64,
@@ -108,7 +108,7 @@ pub struct VerifyStartRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyView {
-    /// The proposal.
+    /// The proposal that is verified.
     pub proposal: Seq,
     /// The run that goes on in this daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
