@@ -21,7 +21,7 @@ pub struct OverlaySource {
 }
 
 impl OverlaySource {
-    /// Reads a proposal.
+    /// Reads a proposal together with the workflow that it is part of.
     ///
     /// # Errors
     /// The ledger cannot be read, or has no such entry.
