@@ -1,4 +1,4 @@
-//! The Creator Store for the page: searches, and thumbnails, which are kept in memory.
+//! The Creator Store for people: searches, and thumbnails for the page, which are kept in memory.
 //!
 //! The thumbnails of a page of results are requested together, as soon as the results are known. The
 //! page loads nothing from elsewhere: it asks the daemon.
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use scene_schemas::api::{Failure, FailureKind};
 use tokio::sync::{Notify, Semaphore};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use vector_cloud::{
     AssetSearch, CloudClient, CloudFailure, CloudFailureKind, SearchPage, ThumbnailSearch,
     ThumbnailState,
@@ -27,6 +27,9 @@ const DOWNLOADS: usize = 8;
 /// How often a thumbnail that is being made is asked for, and the pause before.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(2);
+/// How long a search may take. The plugin sends one request after the other, so that what it has to
+/// send waits as long.
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a request waits for a thumbnail that others have asked for.
 const WAIT: Duration = Duration::from_secs(30);
 
@@ -67,24 +70,21 @@ impl AssetStore {
         self.thumbnails.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Searches the store, and begins to load the thumbnails of what is found.
+    /// Searches the store.
     ///
     /// # Errors
-    /// The store cannot be searched.
-    pub(crate) async fn search(
-        self: &Arc<Self>,
-        search: &AssetSearch,
-    ) -> Result<SearchPage, Failure> {
+    /// The store cannot be searched, or does not answer in time.
+    pub(crate) async fn search(&self, search: &AssetSearch) -> Result<SearchPage, Failure> {
         let client = self.client().map_err(cloud_failure)?;
-        let body = client.read(&search.request(), None).await.map_err(cloud_failure)?;
-        let page = SearchPage::read(&body).map_err(cloud_failure)?;
-        let assets: Vec<u64> = page.assets.iter().map(|asset| asset.id).collect();
-        self.request_thumbnails(&assets);
-        Ok(page)
+        let request = search.request();
+        let answer = timeout(SEARCH_TIMEOUT, client.read(&request, None)).await;
+        let late = || Err(CloudFailure::from_timeout(request.host, SEARCH_TIMEOUT));
+        let body = answer.unwrap_or_else(|_| late()).map_err(cloud_failure)?;
+        SearchPage::read(&body).map_err(cloud_failure)
     }
 
     /// Begins to load thumbnails that are not known.
-    fn request_thumbnails(self: &Arc<Self>, assets: &[u64]) {
+    pub(crate) fn request_thumbnails(self: &Arc<Self>, assets: &[u64]) {
         let mut thumbnails = self.lock();
         let mut new = assets.to_vec();
         new.retain(|asset| !thumbnails.contains_key(asset));

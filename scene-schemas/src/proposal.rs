@@ -338,6 +338,8 @@ pub enum ImplicitTargetReason {
     Attached,
     /// No single instance is selected or attached, so new instances are created in Workspace.
     Workspace,
+    /// The file is a model, which has no Workspace, so new instances are created at its top.
+    Top,
 }
 
 impl ImplicitTarget {
@@ -346,7 +348,7 @@ impl ImplicitTarget {
         let what = match self.by {
             ImplicitTargetReason::Selected => "the selected instance ",
             ImplicitTargetReason::Attached => "the attached instance ",
-            ImplicitTargetReason::Workspace => "",
+            ImplicitTargetReason::Workspace | ImplicitTargetReason::Top => "",
         };
         format!("Path left out: {what}{}", self.target.path)
     }

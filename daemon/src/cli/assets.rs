@@ -55,9 +55,10 @@ struct InsertArgs {
     place: PathBuf,
     /// The number of the asset, as in rbxassetid://123
     asset: u64,
-    /// The path of the instance that it is inserted into
-    #[arg(long, value_name = "PATH", default_value = "game.Workspace")]
-    into: String,
+    /// The path of the instance that it is inserted into [default: game.Workspace, or the top of a
+    /// model]
+    #[arg(long, value_name = "PATH")]
+    into: Option<String>,
     /// Write to this file and leave the place unchanged
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -128,9 +129,13 @@ pub(super) fn run(args: &AssetsArgs, home: &Path) -> anyhow::Result<ExitStatus> 
 
 fn insert_asset(args: &InsertArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let at = PlaceArg::from_args(Some(&args.place), None)?;
-    let call = json!({ "assetId": args.asset, "parentPath": args.into });
+    let mut call = json!({ "assetId": args.asset });
+    let mut goal = format!("Insert asset {}", args.asset);
+    if let Some(parent) = &args.into {
+        call["parentPath"] = json!(parent);
+        let _ = write!(goal, " into {parent}");
+    }
     let request = EditRequest::Calls(vec![ToolCall::new("insert_asset", call)]);
-    let goal = format!("Insert asset {} into {}", args.asset, args.into);
     let (out, dry_run, decide) = (args.out.as_deref(), args.dry_run, &args.decide);
     EditTask { at, out, dry_run, is_played: !args.no_play, decide, goal, request }.run(home)
 }

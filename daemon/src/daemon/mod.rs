@@ -83,6 +83,7 @@ const REPLAYED: u64 = 2_000;
 /// full_moon recurses: 1,000 nested blocks fit in this stack.
 const STACK: usize = 512 << 20;
 
+pub(crate) use self::assets::MAX_SEARCH;
 pub use self::handle::DaemonHandle;
 pub(crate) use self::handle::daemon_closed;
 pub(crate) use self::mentions::{FileList, TypedMention};

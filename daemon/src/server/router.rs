@@ -79,6 +79,7 @@ fn method_router(id: RouteId) -> MethodRouter<AppState> {
         RouteId::Reveal => handle(id, place::reveal),
         RouteId::AssetThumbnail => handle(id, assets::thumbnail),
         RouteId::GenerationPicture => handle(id, assets::generation_picture),
+        RouteId::SearchAssets => handle(id, assets::search),
         RouteId::InsertAsset => handle(id, assets::insert),
         RouteId::OfferedMentions => handle(id, place::offer_mentions),
         RouteId::Workflows => handle(id, place::workflows),

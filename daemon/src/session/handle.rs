@@ -20,6 +20,7 @@ use scene_schemas::api::{
     SceneUpdate, WorkflowStarted,
 };
 use scene_schemas::entry::Seq;
+use scene_schemas::refusal::Refusal;
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use vector_core::prompt::ToolCall;
@@ -169,6 +170,12 @@ impl SessionHandle {
     /// Returns what the place has to mention for a text typed after `@`.
     pub(crate) fn find_mentionable(&self, typed: String) -> Answer<Mentionable> {
         self.request(move |reply| SessionMessage::Mentionable(typed, reply))
+    }
+
+    /// Checks that there is one instance at a path in the place, without proposals. Returns the refusal
+    /// otherwise.
+    pub(crate) fn check_instance(&self, path: InstancePath) -> Answer<Result<(), Refusal>> {
+        self.request(move |reply| SessionMessage::CheckInstance(path, reply))
     }
 
     /// Returns the file of a script in a Rojo project.

@@ -31,6 +31,7 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
+use scene_schemas::refusal::Refusal;
 use tokio::sync::oneshot;
 use vector_core::planning_scene::PlanningScene;
 use vector_core::prompt::ToolCall;
@@ -85,6 +86,8 @@ pub(crate) enum SessionMessage {
     MentionsRead(Box<SessionRequest>, Result<ReadMentions, String>, Reply<WorkflowStarted>),
     /// Query for what can be mentioned, by the text typed after `@`.
     Mentionable(String, Reply<Mentionable>),
+    /// Query whether there is one instance at a path.
+    CheckInstance(InstancePath, Reply<Result<(), Refusal>>),
     /// Query for the file of a script in a Rojo project, as an absolute path.
     ScriptFile(InstancePath, Reply<Option<PathBuf>>),
     /// Shows a script or an instance in Studio, at a line. The reply receives Studio's answer.
@@ -363,6 +366,16 @@ impl SessionActor {
             }
             SessionMessage::Mentionable(typed, reply) => {
                 let _ = reply.send(Ok(self.find_mentionable(&typed)));
+                return;
+            }
+            SessionMessage::CheckInstance(path, reply) => {
+                let scene = self.engine.mirror_scene();
+                let found = scene.resolve(&path).map(|_| ());
+                // Missing parts of the mirror are not requested.
+                let _ = scene.take_missing();
+                // Studio may have instances that it has not sent yet. The call itself waits for them.
+                let is_known = found.is_ok() || scene.is_tree_complete();
+                let _ = reply.send(Ok(if is_known { found } else { Ok(()) }));
                 return;
             }
             SessionMessage::ScriptFile(path, reply) => {

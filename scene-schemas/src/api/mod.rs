@@ -33,7 +33,9 @@ pub use agent::{
     AgentCall, AgentCallOutcome, AgentDisconnect, AgentLog, AgentPresence, AppliedChange, CallView,
     CancelCall, CommentReplies, ListedScript, LoggedCall, MAX_WAIT, PlaceSet, ScriptPage,
 };
-pub use assets::InsertAssetRequest;
+pub use assets::{
+    AssetCategory, FoundAsset, FoundAssets, FoundVotes, InsertAssetRequest, SearchAssetsRequest,
+};
 pub use commit::{
     CommitPlan, CommitRequest, CommitStarted, CommitState, CommittedProposal, ExcludedFile,
     PushedTo,

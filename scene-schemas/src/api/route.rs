@@ -14,14 +14,15 @@ use super::{
     CommitRequest, CommitStarted, CommitState, CompleteScript, Completions, ConversationView,
     DecideConflicts, DecisionRequest, DecisionResponse, DeployPlanView, DeployRequest,
     DeployedVersion, EmptyBody, EnterPage, EnteredPage, Failure, Figures, FinishMerge,
-    FinishedMerge, Health, Hello, History, HistoryRecord, InsertAssetRequest, KeyHandover,
-    MadeToken, MakeCheckpoint, MakeToken, MemberRows, MergeView, Merges, OfferedMentions,
-    OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse, PairingCode,
-    PermissionDecision, PlaceSet, PluginLog, PollRequest, PollResponse, ProposalCard, ProposalView,
-    Proposals, ProposedScript, ProviderKeys, RevealRequest, Revealed, RevokeRequest, RevokeResult,
-    RevokeRule, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptFile, ScriptFindings, ScriptPage,
-    Sessions, Settings, StreamPage, Usage, VerifyPlanView, VerifyStartRequest, VerifyView, Welcome,
-    WorkflowStarted, WorkflowView, Workflows,
+    FinishedMerge, FoundAssets, Health, Hello, History, HistoryRecord, InsertAssetRequest,
+    KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MemberRows, MergeView, Merges,
+    OfferedMentions, OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest,
+    PairResponse, PairingCode, PermissionDecision, PlaceSet, PluginLog, PollRequest, PollResponse,
+    ProposalCard, ProposalView, Proposals, ProposedScript, ProviderKeys, RevealRequest, Revealed,
+    RevokeRequest, RevokeResult, RevokeRule, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptFile,
+    ScriptFindings, ScriptPage, SearchAssetsRequest, Sessions, Settings, StreamPage, Usage,
+    VerifyPlanView, VerifyStartRequest, VerifyView, Welcome, WorkflowStarted, WorkflowView,
+    Workflows,
 };
 
 /// The kinds of callers that may use a route.
@@ -95,7 +96,7 @@ impl Route {
     }
 
     /// Whether the plugin never calls this route: routes for agents, access, statistics, history,
-    /// commits, deploys, runs on Roblox, merges, assets and the page.
+    /// commits, deploys, runs on Roblox, merges, pictures of assets and the page.
     pub(crate) fn is_hidden_from_plugin(&self) -> bool {
         let own = [
             "/",
@@ -109,14 +110,13 @@ impl Route {
             "/api/page",
             "/api/pairing",
             "/api/scripts/at",
-            "/api/sessions/{id}/assets",
+            "/api/assets/{id}/thumbnail",
             "/api/sessions/{id}/file",
             "/api/sessions/{id}/reveal",
         ];
         let rooms = [
             "/api/access/",
             "/api/agents/",
-            "/api/assets/",
             "/api/commit",
             "/api/deploy",
             "/api/merges",
@@ -390,6 +390,11 @@ routes! {
             Token::Human,
             "A picture of a generated model.",
         ),
+    ),
+    SearchAssets = post_route::<SearchAssetsRequest, FoundAssets>(
+        "/api/assets/search",
+        Token::Human,
+        "Search the Creator Store; answers within 15 s.",
     ),
     InsertAsset = post_route::<InsertAssetRequest, WorkflowStarted>(
         "/api/sessions/{id}/assets",

@@ -46,6 +46,15 @@ impl AssetKind {
         }
     }
 
+    /// Whether assets of this kind are instances that can be inserted, and not the content of a
+    /// property.
+    pub fn is_instance(self) -> bool {
+        match self {
+            Self::Model | Self::MeshPart | Self::Decal => true,
+            Self::Audio | Self::Video | Self::Plugin | Self::FontFamily => false,
+        }
+    }
+
     /// The name of the service.
     fn category(self) -> &'static str {
         match self {

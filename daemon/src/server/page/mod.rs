@@ -217,6 +217,11 @@ async fn render_history_part(
                 found => store::store_view(&wanted, found.as_ref(), &sessions),
             }
         }
+        "parents" => {
+            let session = SessionId(parameters.text("session")?.unwrap_or_default());
+            let typed = parameters.text("typed")?.unwrap_or_default();
+            store::parent_options(&daemon.offer_mentions(&session, typed).await?)
+        }
         "thumbnails" => {
             let assets = store::listed_assets(parameters)?;
             store::thumbnail_data(&daemon.known_thumbnails(&assets))

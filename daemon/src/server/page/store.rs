@@ -5,18 +5,19 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, html};
-use scene_schemas::api::{Failure, FailureKind, SessionView, Sessions};
+use scene_schemas::api::{Failure, FailureKind, OfferedMentions, SessionView, Sessions};
 use vector_cloud::{AssetKind, AssetSearch, AssetSummary, SearchPage};
 
 use super::format::{self, safe_text};
 use crate::asset_store::picture_type;
+use crate::daemon::MAX_SEARCH;
 use crate::failure::failure;
 use crate::server::extract::{FromParameters, Parameters};
 
 /// The number of results that are added at once.
 const PAGE_SIZE: u32 = 50;
-/// The longest search, in characters.
-const MAX_TEXT: usize = 200;
+/// Ends of the names of model files.
+const MODEL_ENDS: [&str; 2] = [".rbxm", ".rbxmx"];
 
 /// A search as the page asks for it.
 #[derive(Debug, Clone)]
@@ -31,10 +32,6 @@ pub(super) struct StoreQuery {
 impl FromParameters for StoreQuery {
     fn from_parameters(parameters: &Parameters) -> Result<Self, Failure> {
         let text = parameters.text("text")?.unwrap_or_default().trim().to_owned();
-        if text.chars().count() > MAX_TEXT {
-            let message = format!("The search is longer than {MAX_TEXT} characters.");
-            return Err(failure(FailureKind::BadRequest, message, "Use fewer words."));
-        }
         let kind = match parameters.text("kind")? {
             None => AssetKind::Model,
             Some(name) => {
@@ -85,7 +82,7 @@ pub(super) fn store_view(
                     }
                 },
                 Some(page) => {
-                    (place_choice(sessions))
+                    (target_choice(sessions))
                     p.dim role="status" {
                         @if let Some(total) = page.total { (format::short_count(total)) " results" }
                     }
@@ -99,7 +96,7 @@ pub(super) fn store_view(
 fn search_form(wanted: &StoreQuery) -> Markup {
     html! {
         form.filters role="search" data-act="search-store" aria-label="Look for" {
-            label.wide { span { "Search" } input type="search" name="text" value=(wanted.text) maxlength=(MAX_TEXT) placeholder="oak tree"; }
+            label.wide { span { "Search" } input type="search" name="text" value=(wanted.text) maxlength=(MAX_SEARCH) placeholder="oak tree"; }
             label { span { "Kind" }
                 select name="kind" {
                     @for kind in AssetKind::ALL {
@@ -125,36 +122,50 @@ fn kind_title(kind: AssetKind) -> &'static str {
     }
 }
 
-/// Renders the choice of the place, if several are open.
-fn place_choice(sessions: &Sessions) -> Markup {
-    let option = |view: &SessionView| {
-        html! { option value=(view.session) { (safe_text(&view.place.name)) } }
+/// Renders the choice of the place, if several are open, and of the parent in it.
+fn target_choice(sessions: &Sessions) -> Markup {
+    let Some(first) = sessions.sessions.first() else {
+        return html! { p.hint { "Open a place to insert assets." } };
     };
-    match sessions.sessions.as_slice() {
-        [] => html! { p.hint { "Open a place to insert assets." } },
-        [only] => html! { input type="hidden" name="place" value=(only.session); },
-        several => html! {
-            label.place { span { "Insert into" } select name="place" { @for view in several { (option(view)) } } }
-        },
+    let option = |view: &SessionView| {
+        html! { option value=(view.session) data-parent=(default_parent(view)) { (format::place_name(&view.place.name)) } }
+    };
+    html! {
+        div.target {
+            @if sessions.sessions.len() == 1 {
+                input type="hidden" name="place" value=(first.session);
+            } @else {
+                label { span { "Insert into" } select name="place" { @for view in &sessions.sessions { (option(view)) } } }
+            }
+            label { span { "Parent" }
+                input name="parent" value=(default_parent(first)) list="parents" autocomplete="off" spellcheck="false"
+                    placeholder="The selection in Studio, or game.Workspace";
+            }
+            datalist #parents {}
+        }
     }
+}
+
+/// The path below which assets are inserted unless a person chooses another: a model has no Workspace.
+fn default_parent(view: &SessionView) -> &'static str {
+    let is_model = MODEL_ENDS.iter().any(|end| view.place.name.ends_with(end));
+    if is_model && !view.in_studio { "game" } else { "game.Workspace" }
+}
+
+/// Renders the paths of instances that fit what was typed.
+pub(super) fn parent_options(found: &OfferedMentions) -> Markup {
+    let instances = found.mentions.iter().filter_map(|it| it.instance.as_ref());
+    html! { @for it in instances { option value=(it.target.path) {} } }
 }
 
 /// Renders results, and a button for more.
 pub(super) fn store_rows(wanted: &StoreQuery, page: &SearchPage, sessions: &Sessions) -> Markup {
-    let can_insert = is_instance(wanted.kind) && !sessions.sessions.is_empty();
+    let can_insert = wanted.kind.is_instance() && !sessions.sessions.is_empty();
     html! {
         @for asset in &page.assets { (asset_card(asset, can_insert)) }
         @if let Some(next) = &page.next_page {
             li.older { button type="button" data-act="more-assets" data-next=(next) { "More" } }
         }
-    }
-}
-
-/// Whether assets of a kind are instances, and not the content of a property.
-fn is_instance(kind: AssetKind) -> bool {
-    match kind {
-        AssetKind::Model | AssetKind::MeshPart | AssetKind::Decal => true,
-        AssetKind::Audio | AssetKind::Video | AssetKind::Plugin | AssetKind::FontFamily => false,
     }
 }
 

@@ -76,13 +76,7 @@ pub(super) fn fill_default(
     }
     let default_target = match implicit_instance(scene)? {
         ImplicitInstance::One(default_target) => default_target,
-        _ if or_workspace => {
-            let path = InstancePath::root().child("Workspace", None);
-            ImplicitTarget {
-                target: scene.target_by_path(&path)?,
-                by: ImplicitTargetReason::Workspace,
-            }
-        }
+        _ if or_workspace => workspace_or_top(scene)?,
         ImplicitInstance::File => {
             let others = if instead.len() > 1 { ", `paths` or a `selector`" } else { "" };
             return refuse!(
@@ -103,6 +97,22 @@ pub(super) fn fill_default(
     };
     map.insert(argument.to_owned(), default_target.target.path.to_string().into());
     Ok((args, Some(default_target)))
+}
+
+/// Returns the Workspace; in a file of a model, which has none, the top.
+///
+/// # Errors
+/// The place is open in Studio, and its Workspace is not known.
+fn workspace_or_top(scene: &PlanningScene) -> Result<ImplicitTarget, Refusal> {
+    let path = InstancePath::root().child("Workspace", None);
+    match scene.target_by_path(&path) {
+        Ok(target) => Ok(ImplicitTarget { target, by: ImplicitTargetReason::Workspace }),
+        Err(refusal) if scene.is_open_in_studio() => Err(refusal),
+        Err(_) => {
+            let target = scene.target_by_path(&InstancePath::root())?;
+            Ok(ImplicitTarget { target, by: ImplicitTargetReason::Top })
+        }
+    }
 }
 
 /// Returns the instance that a call without a path refers to. An unknown selection is recorded as

@@ -208,8 +208,8 @@ pub enum DefaultTarget {
     /// `path`, if neither `paths` nor `selector` is given.
     Path,
     Parent,
-    /// `parentPath`, if `path` is not given either. It defaults to game.Workspace unless exactly
-    /// one instance is selected.
+    /// `parentPath`, if `path` is not given either. It defaults to game.Workspace, or to the top of a
+    /// model, unless exactly one instance is selected.
     ParentOrWorkspace,
 }
 

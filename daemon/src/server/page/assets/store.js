@@ -1,11 +1,14 @@
 // The page of the Creator Store: a search, a grid of its results, and their insertion.
 
 import { call, part } from "./daemon.js";
-import { act, elements, failed, swap, tell, toast } from "./ui.js";
+import { act, elements, failed, fill, soon, swap, tell, toast } from "./ui.js";
 
 let root = null;
 /** The search that is shown. */
 let wanted = { text: "", kind: "model", only: "" };
+/** The chosen place, and the parents that were typed, by place: they outlive a search and a visit of another page. */
+let place = null;
+const parents = new Map();
 /** The number of the latest search. Answers to older ones are dropped. */
 let turn = 0;
 
@@ -19,6 +22,7 @@ async function search() {
   const html = await part("store", wanted);
   if (own !== turn) return;
   swap(root, html);
+  restoreTarget();
   paint(root).catch(failed);
 }
 
@@ -61,12 +65,56 @@ act("more-assets", async (button) => {
   await paint(root.querySelector(".assets"));
 });
 
+const target = (name) => root?.querySelector(`.target [name=${name}]`);
+
+/** The parent for a place unless another one was typed. */
+const usual = (field) => field.selectedOptions?.[0].dataset.parent;
+
+function showParent() {
+  const field = target("place");
+  target("parent").value = parents.get(field.value) ?? usual(field) ?? target("parent").value;
+}
+
+/** Shows the place and the parent that were chosen before. */
+function restoreTarget() {
+  const field = target("place");
+  if (!field) return;
+  if ([...(field.options ?? [])].some(({ value }) => value === place)) field.value = place;
+  showParent();
+}
+
+addEventListener("change", ({ target: field }) => {
+  if (field !== target("place")) return;
+  place = field.value;
+  showParent();
+  target("parent").list.replaceChildren();
+});
+
+const suggestLater = soon(suggest);
+
+addEventListener("input", ({ target: field }) => {
+  if (field !== target("parent")) return;
+  parents.set(target("place").value, field.value);
+  suggestLater();
+});
+
+/** Suggests paths of instances that fit what is typed. */
+async function suggest() {
+  const field = target("parent");
+  const typed = field?.value.trim();
+  if (!typed) return;
+  const html = await part("parents", { session: target("place").value, typed });
+  if (field.isConnected && field.value.trim() === typed) fill(field.list, html);
+}
+
 /** Shows the request, whose proposal is decided like any other. */
 act("insert-asset", async ({ dataset }) => {
-  const place = root.querySelector("[name=place]");
+  const into = target("place");
   // A place may have been opened since the first results.
-  if (!place) return search();
-  const { workflow } = await call("POST", `/api/sessions/${encodeURIComponent(place.value)}/assets`, { asset: Number(dataset.asset) });
+  if (!into) return search();
+  const parent = target("parent").value.trim();
+  const request = { asset: Number(dataset.asset), ...(parent && { parent }) };
+  const { workflow } = await call("POST", `/api/sessions/${encodeURIComponent(into.value)}/assets`, request);
   toast("The asset is being loaded", "good", "What it contains is shown before it is inserted.");
   location.hash = `#/now/${workflow}`;
 });
