@@ -18,6 +18,7 @@ mod probe;
 mod recorder;
 mod runs;
 mod specs;
+mod store;
 
 use std::time::Duration;
 
@@ -45,6 +46,7 @@ mod hostile {
     mod playtest;
     mod pointed;
     mod runs;
+    mod store;
 }
 
 /// The switches for the running test.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use fake_cloud::{FakeCloud, StoreAsset};
 use rbx_dom_weak::ustr;
 use rbx_types::Variant;
 use scene_schemas::Fingerprint;
@@ -197,9 +198,26 @@ impl Album {
     }
 }
 
+/// A cloud whose Creator Store has some trees.
+fn stocked_cloud() -> FakeCloud {
+    let tree = |id: u64, name: &str| StoreAsset::model(id, name);
+    FakeCloud::start(vec![
+        StoreAsset {
+            scripts: 2,
+            price_cents: 499,
+            ..tree(1_001, "Oak tree, with leaves that fall")
+        },
+        StoreAsset { votes: (48_213, 1_904), triangles: 18_240, ..tree(1_002, "Pine tree") },
+        tree(1_003, "Palm tree"),
+    ])
+}
+
 fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     let home = Home::new();
-    let daemon = Daemon::start(binary::vector(), home.path());
+    let cloud = stocked_cloud();
+    let mut command = std::process::Command::new(binary::vector());
+    command.args(["serve", "--port", "0"]).env("VECTOR_ROBLOX_CLOUD_URL", cloud.url());
+    let daemon = Daemon::run(command, home.path());
     let settings = SharedSettings::default();
     settings.set("VectorPort", Some(daemon.port.to_string()));
     let size = (width, HEIGHT);
@@ -256,6 +274,11 @@ fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     studio.type_into(&object(&studio, "Ask"), "Open @o", false).unwrap();
     until_shown(&studio, "game.ServerScriptService.DoorController  Script");
     album.take(&studio, "menu");
+    click(&studio, "Assets");
+    until_there(&studio, "SearchText");
+    studio.type_into(&object(&studio, "SearchText"), "tree", true).unwrap();
+    until_shown(&studio, "⚠ 2 scripts");
+    album.take(&studio, "search");
     click(&studio, "Settings");
     studio.run_for(1.0);
     album.take(&studio, "settings");
