@@ -128,6 +128,86 @@ fn asset_is_found_shown_and_inserted() {
     browser.until_shown(".sheet .empty h1", "Try again in 90 s");
 }
 
+/// Types the parent of what is inserted, in place of what is in the field.
+fn type_parent(browser: &Browser<'_>, path: &str) {
+    browser.run("document.querySelector('.target [name=parent]').value = ''", &[]);
+    browser.click(".target [name=parent]");
+    browser.enter(path);
+}
+
+/// Chooses the place whose name ends so.
+fn choose_place(browser: &Browser<'_>, end: &str) {
+    let choose = "const field = document.querySelector('.target [name=place]');
+        field.value = [...field.options].find((it) => it.text.endsWith(arguments[0])).value;
+        field.dispatchEvent(new Event('change', { bubbles: true }));";
+    browser.run(choose, &[end.into()]);
+}
+
+const PARENT: &str = "document.querySelector('.target [name=parent]').value";
+
+#[test]
+fn parent_of_an_asset_is_chosen_and_a_wrong_one_loses_nothing() {
+    let Some(stage) = Stage::set() else { return };
+    let cloud = FakeCloud::start(vec![StoreAsset::model(20, "Oak")]);
+    cloud.show(20, PIXEL.to_vec());
+    cloud.deliver(20, model());
+    let mut bench = bench(&cloud);
+    let file = bench.home.path().join("tree.rbxm");
+    fs::write(&file, places::sample(Format::Rbxm)).unwrap();
+    bench.human.open(&file).ok();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.click(".tabs [data-page=store]");
+    search(&browser, "oak");
+    browser.until("document.querySelectorAll('.asset').length === 1");
+    choose_place(&browser, "place.rbxlx");
+    assert_eq!(browser.is(PARENT), "game.Workspace");
+    choose_place(&browser, "tree.rbxm");
+    assert_eq!(browser.is(PARENT), "game", "a model has no Workspace");
+    browser.click("[data-act=insert-asset]");
+    browser.until_shown("#log .card .title", "Insert asset 20");
+    let mut inserted = || {
+        let card = bench.human.card();
+        bench.human.shown(card)["proposal"]["preview"]["rows"][0]["path"].clone()
+    };
+    assert_eq!(inserted(), "game.Oak");
+    browser.click(".tabs [data-page=store]");
+    browser.until("document.querySelectorAll('.asset').length === 1");
+    assert_eq!(browser.is(PARENT), "game", "the place is still chosen");
+    // Without a parent, the daemon chooses the same.
+    type_parent(&browser, " ");
+    browser.click("[data-act=insert-asset]");
+    browser.until_shown("#log .card .title", "Insert asset 20");
+    assert_eq!(inserted(), "game.Oak");
+    browser.click(".tabs [data-page=store]");
+    browser.until("document.querySelectorAll('.asset').length === 1");
+    choose_place(&browser, "place.rbxlx");
+    type_parent(&browser, "game.ServerScriptService.Nowhere");
+    browser.expect("404 (Not Found)");
+    browser.click("[data-act=insert-asset]");
+    browser.until_shown(".toast", "There is no `game.ServerScriptService.Nowhere`");
+    browser.until_shown(".toast", "Nothing was inserted. Choose another parent");
+    assert_eq!(browser.is(PARENT), "game.ServerScriptService.Nowhere", "the text is still there");
+    // A name that is misspelt below the Workspace makes no model of that name.
+    type_parent(&browser, "game.Workspace.Towr");
+    browser.click("[data-act=insert-asset]");
+    browser.until_shown(".toast", "There is no `game.Workspace.Towr`");
+    type_parent(&browser, "Workspace");
+    browser.click("[data-act=insert-asset]");
+    browser.until_shown(".toast", "\"Workspace\" is not a path: paths begin with `game`");
+    assert_eq!(browser.is("document.querySelectorAll('.asset').length"), 1);
+    type_parent(&browser, "replicated");
+    let option = "document.querySelector('#parents option[value=\"game.ReplicatedStorage\"]')";
+    browser.until(option);
+    type_parent(&browser, "game.ReplicatedStorage");
+    search(&browser, "oak");
+    browser.until("document.querySelectorAll('.asset').length === 1");
+    assert_eq!(browser.is(PARENT), "game.ReplicatedStorage", "a search keeps the parent");
+    browser.click("[data-act=insert-asset]");
+    browser.until_shown("#log .card .title", "Insert asset 20");
+    assert_eq!(inserted(), "game.ReplicatedStorage.Oak");
+}
+
 #[test]
 fn three_hundred_results_are_painted_from_the_cache() {
     let Some(stage) = Stage::set() else { return };

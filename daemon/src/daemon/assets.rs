@@ -89,8 +89,9 @@ impl DaemonHandle {
         let mut args = json!({ "assetId": asset });
         let mut goal = format!("Insert asset {asset}");
         if let Some(parent) = parent {
-            let parent: InstancePath = parent.trim().parse().map_err(|why| no_parent(&why))?;
-            session.check_instance(parent.clone()).await?.map_err(|why| no_parent(&why))?;
+            let parsed = parent.trim().parse();
+            let parent: InstancePath = parsed.map_err(|why| no_parent(format!("{why}.")))?;
+            session.check_instance(parent.clone()).await?.map_err(|why| no_parent(why.0))?;
             goal.push_str(&format!(" into {parent}"));
             args["parentPath"] = json!(parent);
         }
@@ -119,7 +120,7 @@ fn check_search(search: &AssetSearch) -> Result<(), Failure> {
     Ok(())
 }
 
-fn no_parent(why: &impl std::fmt::Display) -> Failure {
+fn no_parent(message: String) -> Failure {
     let hint = "Nothing was inserted. Choose another parent, and insert the asset again.";
-    failure(FailureKind::NotFound, why.to_string(), hint)
+    failure(FailureKind::NotFound, message, hint)
 }
