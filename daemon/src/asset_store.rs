@@ -70,7 +70,7 @@ impl AssetStore {
         self.thumbnails.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Searches the store.
+    /// Searches the Creator Store, within 15 s.
     ///
     /// # Errors
     /// The store cannot be searched, or does not answer in time.

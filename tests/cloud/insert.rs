@@ -374,6 +374,27 @@ mod at_a_terminal {
     }
 }
 
+#[test]
+fn without_a_parent_a_model_takes_the_asset_at_its_top() {
+    for (format, parent) in [
+        (Format::Rbxl, &["Workspace"][..]),
+        (Format::Rbxlx, &["Workspace"]),
+        (Format::Rbxm, &[]),
+        (Format::Rbxmx, &[]),
+    ] {
+        let bench = Bench::new(format);
+        let target = bench.place.display().to_string();
+        let mut command = bench.home.command(&["assets", "insert", &target, "4711", "--yes"]);
+        command
+            .env("VECTOR_ROBLOX_CLOUD_URL", bench.cloud.url())
+            .env("ROBLOX_ASSETS_API_KEY", API_KEY);
+        let output = binary::run_to_end(command, "");
+        assert_eq!(output.code, 0, "{format:?}: {}{}", output.stdout, output.stderr);
+        let names = names_below(&fs::read(&bench.place).unwrap(), parent);
+        assert_eq!(names.last().map(String::as_str), Some("Tree"), "{format:?}: {names:?}");
+    }
+}
+
 /// A model whose payload is in an attribute and whose number only a run shows.
 fn lamp() -> Vec<u8> {
     let mut attributes = rbx_types::Attributes::new();

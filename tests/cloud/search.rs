@@ -157,3 +157,63 @@ fn agent_searches_and_inserts_what_it_found() {
     let refused = agent.call("search_assets", &json!({ "query": "oak", "session": session }));
     assert!(refused.to_string().contains("Try again in 90 s"), "{refused}");
 }
+
+#[test]
+fn person_searches_over_http() {
+    let home = Home::new();
+    let ledger = home.path().join("vector");
+    let odd = StoreAsset {
+        scripts: 2,
+        price_cents: 499,
+        is_verified: false,
+        ..StoreAsset::model(77, &format!("Oak {}", "x".repeat(500)))
+    };
+    let cloud = FakeCloud::start(vec![odd, StoreAsset::model(78, "Oak")]);
+    let mut command = std::process::Command::new(binary::vector());
+    command.args(["serve", "--port", "0"]).env("VECTOR_ROBLOX_CLOUD_URL", cloud.url());
+    let daemon = Daemon::run(command, &ledger);
+    let human = Human::of(&daemon, &ledger);
+    let search = |body: Json| human.call("POST", "/api/assets/search", &body);
+    let first =
+        search(json!({ "text": " oak ", "kind": "model", "any_creator": true, "limit": 1 }));
+    let first = first.ok();
+    let expected = json!({
+        "id": 77, "name": format!("Oak {}", "x".repeat(96)), "creator": "Roblox", "price": "4.99 USD",
+        "votes": { "up": 9, "down": 1 }, "triangles": 900, "has_scripts": true, "scripts": 2,
+    });
+    assert_eq!((&first["assets"], &first["total"]), (&json!([expected]), &json!(2)), "{first}");
+    assert_eq!(first["can_insert"], true);
+    let next = json!({
+        "text": "oak", "kind": "model", "any_creator": true, "limit": 1, "page": first["next_page"],
+    });
+    let next = search(next).ok();
+    assert_eq!(next["assets"][0]["id"], 78, "{next}");
+    assert!(next["next_page"].is_null(), "{next}");
+    let verified = search(json!({ "text": "oak", "kind": "model", "limit": 9 })).ok();
+    assert_eq!(verified["total"], 1, "{verified}");
+    assert_eq!(verified["assets"][0]["is_verified"], true);
+    let audio = search(json!({ "text": "oak", "kind": "audio", "limit": 9 })).ok();
+    assert_eq!((&audio["can_insert"], &audio["assets"]), (&json!(false), &json!([])));
+    let sent = cloud.requests().len();
+    for (text, limit, said) in [
+        ("  ", 9, "Nothing is searched for."),
+        (&*"x".repeat(201), 9, "The search is longer than 200 characters."),
+        ("oak", 0, "A page of results has from 1 to 100 assets."),
+        ("oak", 101, "A page of results has from 1 to 100 assets."),
+    ] {
+        let refused = search(json!({ "text": text, "kind": "model", "limit": limit }));
+        assert_eq!((refused.status, &refused.body["message"]), (400, &json!(said)));
+    }
+    let refused = search(json!({ "text": "oak", "kind": "hat", "limit": 9 }));
+    assert_eq!(refused.status, 400);
+    assert_eq!(cloud.requests().len(), sent, "what is not valid is not sent");
+    cloud.fail_next(Fault::too_many(90));
+    let limited = search(json!({ "text": "oak", "kind": "model", "limit": 9 }));
+    assert_eq!(limited.status, 429);
+    assert!(limited.body["message"].as_str().unwrap().contains("Try again in 90 s."));
+    (0..3).for_each(|_| cloud.fail_next(Fault::status(503, "Down")));
+    let down = search(json!({ "text": "oak", "kind": "model", "limit": 9 }));
+    assert_eq!((down.status, &down.body["kind"]), (502, &json!("provider")));
+    let thumbnails = cloud.requests().iter().filter(|it| it.target.contains("thumbnail")).count();
+    assert_eq!(thumbnails, 0, "thumbnails are loaded only for the page");
+}

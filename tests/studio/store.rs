@@ -155,7 +155,7 @@ fn insertion_is_not_into_another_instance_than_the_one_that_is_shown() {
     until_shown(studio, "The selection has changed. Press Insert again");
     until_shown(studio, "Insert into game.Workspace.Wall");
     assert!(!desk.vector(&["log", "--json"]).contains("insert_asset"), "nothing is requested");
-    // The plugin sees it, but it is no part of the place.
+    // The plugin sees it, but the place does not contain it.
     eval(
         studio,
         "local hidden = Instance.new('Folder')
