@@ -131,13 +131,13 @@ fn target_choice(sessions: &Sessions) -> Markup {
         html! { option value=(view.session) data-parent=(default_parent(view)) { (format::place_name(&view.place.name)) } }
     };
     html! {
-        div.target {
+        div.filters.target {
             @if sessions.sessions.len() == 1 {
                 input type="hidden" name="place" value=(first.session);
             } @else {
                 label { span { "Insert into" } select name="place" { @for view in &sessions.sessions { (option(view)) } } }
             }
-            label { span { "Parent" }
+            label.wide { span { "Parent" }
                 input name="parent" value=(default_parent(first)) list="parents" autocomplete="off" spellcheck="false"
                     placeholder="The selection in Studio, or game.Workspace";
             }
