@@ -28,12 +28,8 @@ pub struct GenerationOffer {
     /// The price of all its tasks, in credits.
     pub credits: u32,
     /// The credits of earlier tries of the same that gave no model, or may have cost something.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub lost_credits: u64,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl GenerationOffer {

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use fake_cloud::{FakeCloud, Fault, LuauOutcome, StoreAsset, UploadOutcome};
+use fake_cloud::{
+    FakeCloud, Fault, LuauOutcome, MESHY_KEY, MeshyOutcome, StoreAsset, UploadOutcome,
+};
 use serde_json::{Value as Json, json};
 use vector_cloud::KeyPurpose;
 use vector_tests::agent::Agent;
@@ -33,6 +35,7 @@ const fn key(purpose: KeyPurpose) -> &'static str {
         KeyPurpose::Publish => "publish+0secret9876543210/0123456789abcdef==",
         KeyPurpose::Verify => "verify+0secret9876543210/0123456789abcdef==",
         KeyPurpose::Upload => "upload+0secret9876543210/0123456789abcdef==",
+        KeyPurpose::Meshy => MESHY_KEY,
     }
 }
 
@@ -97,6 +100,9 @@ impl LeakBench {
         let (states, logs) = (vec!["FAILED"], vec![["ERROR", verify]]);
         self.cloud.add_luau_outcome(LuauOutcome { states, logs, ..failed });
         self.cloud.add_luau_outcome(complete(passed()));
+        let error = key(KeyPurpose::Meshy);
+        self.cloud.add_meshy_outcome(MeshyOutcome { states: vec!["FAILED"], error });
+        self.cloud.add_meshy_outcome(MeshyOutcome { states: vec!["SUCCEEDED"], error });
     }
 
     /// The commands that use keys, with their exit codes: each is refused once, and then some fail
@@ -108,6 +114,7 @@ impl LeakBench {
         let deploy = format!("deploy {place} --universe {UNIVERSE} --place-id {PLACE} --yes");
         let publish = format!("{deploy} --publish --confirm-publish {PLACE}");
         let verify = format!("verify {place} --scratch {}/{SCRATCH} --yes", UNIVERSE + 1);
+        let generate = format!("assets generate well --no-colors --out {picture}.glb --yes");
         let commands = [
             (insert.clone(), 1),
             (upload.clone(), 1),
@@ -124,6 +131,8 @@ impl LeakBench {
             ("doctor".to_owned(), 0),
             ("log --json".to_owned(), 0),
             ("deploy --list --json".to_owned(), 0),
+            (generate.clone(), 1),
+            (generate, 0),
         ];
         let words = |line: String| line.split(' ').map(str::to_owned).collect();
         commands.map(|(line, code)| (words(line), code)).into()
@@ -132,7 +141,7 @@ impl LeakBench {
     /// Asserts that no file below the home has a key.
     #[track_caller]
     fn assert_no_file_has_a_key(&self) {
-        assert_eq!(find_in_files(self.home.path(), &[SECRET]), [PathBuf::new(); 0]);
+        assert_eq!(find_in_files(self.home.path(), &[SECRET]), Vec::<PathBuf>::new());
     }
 }
 
@@ -158,10 +167,11 @@ fn key_of_the_environment_is_in_no_output_file_or_process() {
         hidden.push(count_hidden(&printed));
     }
     assert_eq!(watch.end(), [""; 0]);
-    // The refusals repeat a key three times. The ledger has those of places, of uploads and of runs.
+    // The refusals repeat a key three times.
     assert_eq!(hidden[..4], [3, 3, 3, 3], "{hidden:?}");
-    // What Roblox made of the file; the error of a script, with its logs.
-    assert_eq!((hidden[5], hidden[9]), (1, 2), "{hidden:?}");
+    // What Roblox made of the file; the error of a script, with its logs; what Meshy says of the prompt.
+    assert_eq!((hidden[5], hidden[9], hidden[15]), (1, 2, 1), "{hidden:?}");
+    // The ledger has the refusals of places, of uploads and of runs.
     assert!(hidden[13] > 5, "{hidden:?}");
     bench.assert_no_file_has_a_key();
 }
@@ -196,7 +206,7 @@ fn key_of_the_keychain_is_in_no_output_file_or_process() {
     let codes: Vec<(&str, &str)> = codes.collect();
     assert_eq!(codes.len(), bench.commands().len(), "{printed}");
     assert!(codes.iter().all(|(got, expected)| got == expected), "{codes:?} {printed}");
-    assert_eq!(printed.matches("in the keychain\n").count(), 4, "{printed}");
+    assert_eq!(printed.matches("in the keychain\n").count(), 5, "{printed}");
     assert!(count_hidden(&printed) > 20, "{printed}");
     bench.assert_no_file_has_a_key();
 }

@@ -16,10 +16,10 @@ fn generating_bench(cloud: &FakeCloud) -> Bench {
     let home = Home::new();
     let file = home.path().join("place.rbxlx");
     fs::write(&file, places::sample(Format::Rbxlx)).unwrap();
-    let [cloud, assets, _] = store::cloud_variables(cloud);
+    let variables = store::cloud_variables(cloud).into_iter();
     let keys = [("MESHY_API_KEY", MESHY_KEY), ("ROBLOX_UPLOAD_API_KEY", API_KEY)];
     let keys = keys.map(|(name, key)| (name, key.to_owned()));
-    let variables: Vec<_> = [cloud, assets].into_iter().chain(keys).collect();
+    let variables: Vec<_> = variables.chain(keys).collect();
     let mut command = std::process::Command::new(binary::vector());
     command.args(["serve", "--port", "0", "--place"]).arg(&file);
     command.envs(variables.iter().map(|(name, value)| (name, value)));

@@ -32,6 +32,7 @@ const MAX_STEM: usize = 40;
 /// Meshy generates it with an API key of yours: `vector key set meshy` stores it. The price in credits is
 /// shown before anything is spent. A model of the same text is not paid twice.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 #[command(after_help = "\
 Examples:
   vector assets generate 'a mossy stone well' --out well.glb

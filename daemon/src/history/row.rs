@@ -325,11 +325,12 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
         Entry::AssetUploadAccepted { operation, .. } => operation.as_str().into(),
         Entry::AssetUploaded { asset, .. } => format!("rbxassetid://{asset}").into(),
         Entry::GenerationStarting { generation } => generation.describe().into(),
-        Entry::GenerationAccepted { task, .. } => task.as_str().into(),
         Entry::GenerationRefining { .. } => "Colors".into(),
         Entry::Generated { credits, .. } => format!("Generated for {credits} credits").into(),
         Entry::CloudRunStarted { run } => run.describe().into(),
-        Entry::CloudRunAccepted { task, .. } => task.as_str().into(),
+        Entry::GenerationAccepted { task, .. } | Entry::CloudRunAccepted { task, .. } => {
+            task.as_str().into()
+        }
         Entry::CloudRunFinished { failure: Some(failure), .. } => failure.as_str().into(),
         Entry::CloudRunFinished { passed, failed, failure: None, .. } => {
             format!("{passed} passed, {failed} failed").into()

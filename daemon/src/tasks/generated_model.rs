@@ -8,6 +8,7 @@ use std::panic::catch_unwind;
 
 use gltf::image::Source;
 use gltf::mesh::Mode;
+use gltf::mesh::util::ReadTexCoords;
 use gltf::{Gltf, Material, Node, Primitive};
 use vector_render::{ModelTriangle, Picture, draw_model};
 use zune_jpeg::JpegDecoder;
@@ -51,7 +52,7 @@ impl GeneratedModel {
         };
         let scene = document.default_scene().or_else(|| document.scenes().next());
         let mut waiting: Vec<(Node<'_>, Transform)> = Vec::new();
-        waiting.extend(scene.iter().flat_map(|it| it.nodes()).map(|node| (node, IDENTITY)));
+        waiting.extend(scene.iter().flat_map(gltf::Scene::nodes).map(|node| (node, IDENTITY)));
         while let Some((node, above)) = waiting.pop() {
             reading.count_visit()?;
             let own = multiply(&above, &node.transform().matrix());
@@ -95,9 +96,9 @@ fn multiply(one: &Transform, other: &Transform) -> Transform {
     [0, 1, 2, 3].map(|column| [0, 1, 2, 3].map(|row| cell(column, row)))
 }
 
-fn place_corner(transform: &Transform, [x, y, z]: [f32; 3]) -> [f32; 3] {
-    let [a, b, c, d] = transform;
-    [0, 1, 2].map(|row| a[row] * x + b[row] * y + c[row] * z + d[row])
+fn place_corner(transform: &Transform, corner: [f32; 3]) -> [f32; 3] {
+    let along = |row: usize| (0..3).map(|axis| transform[axis][row] * corner[axis]).sum::<f32>();
+    [0, 1, 2].map(|row| along(row) + transform[3][row])
 }
 
 /// A texture: red, green and blue of each pixel, row by row.
@@ -152,34 +153,37 @@ impl ModelReading {
         let reader = primitive.reader(|_| Some(buffer.as_slice()));
         let corners: Vec<[f32; 3]> = reader.read_positions().into_iter().flatten().collect();
         let places: Vec<[f32; 2]> =
-            reader.read_tex_coords(0).into_iter().flat_map(|it| it.into_f32()).collect();
+            reader.read_tex_coords(0).into_iter().flat_map(ReadTexCoords::into_f32).collect();
         let order: Vec<u32> = match reader.read_indices() {
             Some(indices) => indices.into_u32().collect(),
             None => (0..corners.len() as u32).collect(),
         };
         let material = primitive.material();
-        let [red, green, blue, _] = material.pbr_metallic_roughness().base_color_factor();
+        let factors = material.pbr_metallic_roughness().base_color_factor();
         let texture = self.find_texture(&material, &buffer);
         let mut found = Vec::new();
         for triangle in order.chunks_exact(3) {
             let at = |list: &[u32]| [0, 1, 2].map(|index| list[index] as usize);
             let numbers = at(triangle);
-            let points = numbers.map(|number| corners.get(number));
-            let [Some(a), Some(b), Some(c)] = points else {
+            let known: Vec<[f32; 3]> =
+                numbers.iter().filter_map(|number| corners.get(*number).copied()).collect();
+            let Ok(triangle) = <[[f32; 3]; 3]>::try_from(known) else {
                 continue;
             };
             let texture = texture.and_then(|texture| {
-                let [Some(a), Some(b), Some(c)] = numbers.map(|number| places.get(number)) else {
-                    return None;
+                let place = |axis: usize| {
+                    let along = numbers.iter().map(|number| Some(places.get(*number)?[axis]));
+                    along.sum::<Option<f32>>().map(|sum| sum / 3.0)
                 };
-                texture.color_at([0, 1].map(|axis| (a[axis] + b[axis] + c[axis]) / 3.0))
+                texture.color_at([place(0)?, place(1)?])
             });
-            let [r, g, b_] = texture.unwrap_or([255; 3]);
-            let colour = [(r, red), (g, green), (b_, blue)].map(|(part, factor)| {
-                // A factor is linear, and a texture is not.
-                (f32::from(part) * factor.clamp(0.0, 1.0).powf(1.0 / 2.2)).round() as u8
+            let texture = texture.unwrap_or([255; 3]);
+            // A factor is linear, and a texture is not.
+            let colour = [0, 1, 2].map(|part| {
+                let factor = factors[part].clamp(0.0, 1.0).powf(1.0 / 2.2);
+                (f32::from(texture[part]) * factor).round() as u8
             });
-            let corners = [a, b, c].map(|corner| place_corner(transform, *corner));
+            let corners = triangle.map(|corner| place_corner(transform, corner));
             found.push(ModelTriangle { corners, colour });
         }
         self.buffer = buffer;

@@ -119,6 +119,7 @@ impl Route {
             "/api/agents/",
             "/api/commit",
             "/api/deploy",
+            "/api/generations/",
             "/api/merges",
             "/api/verify",
             "/api/history",

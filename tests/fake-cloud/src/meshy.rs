@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use super::{CloudState, FakeCloud, SharedState, has_key, header_text, json_answer, lock_state};
 
 /// A key of an account that has credits.
-pub const MESHY_KEY: &str = "msy_fake_key_of_an_account_with_credits";
+pub const MESHY_KEY: &str = "msy_fake+0secret9876543210/with_credits==";
 /// The key that costs nothing, as Meshy publishes it.
 const TEST_KEY: &str = "msy_dummy_api_key_for_test_mode_12345678";
 const FILE_HOST: &str = "assets.meshy.ai";

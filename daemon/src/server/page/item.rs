@@ -66,9 +66,7 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
         Event::AskedMore { text, attached } => {
             vec![put_item(key.clone(), request_item(&key, record.at, text, None, attached))]
         }
-        Event::AssistantStart {} => {
-            vec![PageChange::Drop { key: streaming_key(task) }]
-        }
+        Event::AssistantStart {} => vec![PageChange::Drop { key: streaming_key(task) }],
         Event::AssistantUpdate { text } => vec![
             PageChange::More { key: streaming_key(task), text: safe_text(text) },
             PageChange::Waits { text: String::new() },

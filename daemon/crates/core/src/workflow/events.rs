@@ -2,7 +2,7 @@
 
 use scene_schemas::api::{Event, OfferedPermission, ProposalStatus};
 use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq};
-use scene_schemas::permission::PermissionAnswer;
+use scene_schemas::permission::{Permission, PermissionAnswer};
 use serde_json::Value as Json;
 
 use super::PendingStatus;
@@ -89,6 +89,19 @@ pub fn events_of(record: &Record) -> Vec<Event> {
     }
 }
 
+fn permission_event(call: Seq, permission: &Permission) -> Event {
+    let offer = |answer: &PermissionAnswer| OfferedPermission {
+        answer: *answer,
+        label: answer.label().to_owned(),
+    };
+    Event::PermissionRequested {
+        call,
+        question: permission.question(),
+        answers: permission.answers().iter().map(offer).collect(),
+        model: permission.shown_model(),
+    }
+}
+
 /// Returns the events of a conversation with a model, of a permission, and of a disconnected client.
 fn conversation_events(entry: &Entry) -> Vec<Event> {
     match entry {
@@ -104,16 +117,7 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
             vec![Event::AssistantStart {}, Event::AssistantFinal { text, answers }]
         }
         Entry::PermissionRequested { call, permission } => {
-            let offer = |answer: &PermissionAnswer| OfferedPermission {
-                answer: *answer,
-                label: answer.label().to_owned(),
-            };
-            vec![Event::PermissionRequested {
-                call: *call,
-                question: permission.question(),
-                answers: permission.answers().iter().map(offer).collect(),
-                model: permission.shown_model(),
-            }]
+            vec![permission_event(*call, permission)]
         }
         Entry::PermissionDecided { call, answer } => {
             let decided = Event::PermissionDecided { call: *call, answer: *answer };

@@ -55,7 +55,7 @@ macro_rules! effort {
 }
 
 /// All settings except those of single providers.
-pub const SETTINGS: [SettingSpec; 28] = [
+pub const SETTINGS: [SettingSpec; 29] = [
     setting_spec(
         "model",
         "VECTOR_MODEL",
