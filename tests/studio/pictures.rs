@@ -112,7 +112,7 @@ impl Album {
         until_shown(studio, "Waiting for your decision");
         self.take(studio, "permission");
         click(studio, "Permit:no");
-        until_shown(studio, "You did not permit to play the game.");
+        until_shown(studio, "You did not permit it.");
         let park = json!({ "Name": "Park" });
         let park = json!({ "className": "Folder", "parentPath": "game.Workspace", "props": park });
         agent.calls("2", "create_instance", park);
