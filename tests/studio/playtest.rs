@@ -256,7 +256,7 @@ fn permission_for_one_call_is_asked_again_and_can_be_refused() {
         reason.starts_with("The person did not permit to play the game in Studio."),
         "{outcome}"
     );
-    until_shown(studio, "You did not permit to play the game.");
+    until_shown(studio, "You did not permit it.");
     assert_eq!(studio.started_test(), None);
 }
 

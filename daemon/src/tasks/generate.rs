@@ -339,7 +339,7 @@ fn begin_generation(
     Ok(GenerationStart::Begun(Box::new(BegunGeneration { past, is_new: true, lease })))
 }
 
-/// Reads how many credits may be spent on a day. None is no limit.
+/// Reads how many credits may be spent on a day. None for no limit.
 fn read_cap(ledger: &Ledger) -> Result<Option<u64>, String> {
     let env = |name: &str| std::env::var(name).ok();
     let (_, config) = config::load_config(ledger.folder(), None, &env)?;

@@ -19,19 +19,19 @@ pub struct InsertAssetRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AssetCategory {
-    /// Models.
+    /// Models, which may have scripts.
     Model,
-    /// Single meshes.
+    /// Single meshes without a model.
     MeshPart,
-    /// Images on surfaces.
+    /// Images for the surfaces of parts.
     Decal,
-    /// Sounds and music.
+    /// Sounds and pieces of music.
     Audio,
-    /// Videos.
+    /// Videos for surfaces and screens.
     Video,
-    /// Plugins of Studio.
+    /// Plugins that extend Roblox Studio.
     Plugin,
-    /// Families of fonts.
+    /// Families of fonts for texts.
     Font,
 }
 
@@ -110,8 +110,8 @@ pub struct FoundAsset {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FoundVotes {
-    /// For it.
+    /// The number of votes for it.
     pub up: u64,
-    /// Against it.
+    /// The number of votes against it.
     pub down: u64,
 }

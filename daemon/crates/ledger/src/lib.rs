@@ -48,6 +48,14 @@ use writer::{Durability, LedgerWriter, PreparedBatch};
 /// The name of the ledger file in its folder.
 pub const FILE: &str = "ledger.sqlite";
 
+/// Entries of the cloud, which an index has by these kinds in this order.
+const UPLOADS: &str = "WHERE e.kind IN ('uploading', 'uploaded', 'upload_failed', 'asset_uploading', \
+                       'asset_upload_accepted', 'asset_uploaded') ORDER BY e.seq";
+const GENERATIONS: &str = "WHERE e.kind IN ('generation_starting', 'generation_accepted', \
+                           'generation_refining', 'generated', 'generation_failed') ORDER BY e.seq";
+const CLOUD_RUNS: &str = "WHERE e.kind IN ('cloud_run_started', 'cloud_run_accepted', \
+                          'cloud_run_finished') ORDER BY e.seq";
+
 /// Selects the columns that [`StoredRow::from_row`] reads. A body is in its row or in a blob.
 const RECORDS: &str = "SELECT e.seq, e.at, e.workflow, e.body, e.blob, b.packed, b.bytes \
                        FROM entries e LEFT JOIN blobs b ON b.hash = e.blob";
@@ -305,23 +313,17 @@ impl Ledger {
 
     /// The records of uploads to Roblox, in order: how each began, and how it ended.
     pub fn uploads(&self) -> Result<Vec<Record>, LedgerError> {
-        let of = "WHERE e.kind IN ('uploading', 'uploaded', 'upload_failed', 'asset_uploading', \
-                  'asset_upload_accepted', 'asset_uploaded') ORDER BY e.seq";
-        self.query_records(of, [])
+        self.query_records(UPLOADS, [])
     }
 
     /// The records of generated models, in order: how each generation began, and how it ended.
     pub fn generations(&self) -> Result<Vec<Record>, LedgerError> {
-        let of = "WHERE e.kind IN ('generation_starting', 'generation_accepted', \
-                  'generation_refining', 'generated', 'generation_failed') ORDER BY e.seq";
-        self.query_records(of, [])
+        self.query_records(GENERATIONS, [])
     }
 
     /// The records of runs of specs in Roblox's engine, in order: how each began, and how it ended.
     pub fn cloud_runs(&self) -> Result<Vec<Record>, LedgerError> {
-        let kinds = "WHERE e.kind IN ('cloud_run_started', 'cloud_run_accepted', \
-                     'cloud_run_finished') ORDER BY e.seq";
-        self.query_records(kinds, [])
+        self.query_records(CLOUD_RUNS, [])
     }
 
     /// Leases a workflow to this process until the lease is dropped or the process ends, even by a

@@ -50,6 +50,10 @@ CREATE INDEX entries_finished ON entries (workflow) WHERE kind = 'finished';
 CREATE INDEX entries_replied ON entries (seq) WHERE kind = 'replied';
 CREATE INDEX entries_cloud_runs ON entries (seq)
 WHERE kind IN ('cloud_run_started', 'cloud_run_accepted', 'cloud_run_finished');
+CREATE INDEX entries_uploads ON entries (seq)
+WHERE kind IN ('uploading', 'uploaded', 'upload_failed', 'asset_uploading', 'asset_upload_accepted', 'asset_uploaded');
+CREATE INDEX entries_generations ON entries (seq)
+WHERE kind IN ('generation_starting', 'generation_accepted', 'generation_refining', 'generated', 'generation_failed');
 CREATE TRIGGER entries_follow BEFORE INSERT ON entries
 WHEN new.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM entries)
 BEGIN SELECT RAISE(ABORT, 'an entry takes the next position'); END;
@@ -82,6 +86,10 @@ const ADDED_INDEXES: &str = "
 CREATE INDEX IF NOT EXISTS entries_replied ON entries (seq) WHERE kind = 'replied';
 CREATE INDEX IF NOT EXISTS entries_cloud_runs ON entries (seq)
 WHERE kind IN ('cloud_run_started', 'cloud_run_accepted', 'cloud_run_finished');
+CREATE INDEX IF NOT EXISTS entries_uploads ON entries (seq)
+WHERE kind IN ('uploading', 'uploaded', 'upload_failed', 'asset_uploading', 'asset_upload_accepted', 'asset_uploaded');
+CREATE INDEX IF NOT EXISTS entries_generations ON entries (seq)
+WHERE kind IN ('generation_starting', 'generation_accepted', 'generation_refining', 'generated', 'generation_failed');
 ";
 
 /// Creates the folder if it is missing, accessible by its owner only, and removes the access of

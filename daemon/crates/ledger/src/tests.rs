@@ -312,6 +312,27 @@ fn unfinished_workflows_are_found_by_index() {
 }
 
 #[test]
+fn entries_of_the_cloud_are_found_by_index() {
+    let home = home();
+    let ledger = open(&home);
+    for (query, index) in [
+        (UPLOADS, "INDEX entries_uploads"),
+        (GENERATIONS, "INDEX entries_generations"),
+        (CLOUD_RUNS, "INDEX entries_cloud_runs"),
+    ] {
+        let plan: Vec<String> = ledger
+            .lock_reader()
+            .prepare(&format!("EXPLAIN QUERY PLAN {RECORDS} {query}"))
+            .unwrap()
+            .query_map([], |row| row.get("detail"))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        assert!(plan.iter().any(|step| step.contains(index)), "{plan:#?}");
+    }
+}
+
+#[test]
 fn newer_format_is_refused() {
     let home = home();
     let file = open(&home).file_path().to_owned();

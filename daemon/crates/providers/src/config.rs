@@ -120,7 +120,7 @@ pub struct ModelConfig {
     /// How many messages a model may write in one workflow.
     pub turn_limit: u32,
     pub caps: SpendingCaps,
-    /// How many credits generated models may cost on a UTC day. None is no limit.
+    /// How many credits generated models may cost on a UTC day. None for no limit.
     pub credits_per_day: Option<u32>,
     /// Changes to more scripts or subtrees than this need an extra confirmation by the user.
     pub scope_limit: u32,

@@ -28,7 +28,7 @@ const MAX_PROMPT: usize = 600;
 struct GenerateAssetArgs {
     prompt: String,
     low_poly: Option<bool>,
-    /// Not with lowPoly
+    /// Not together with lowPoly
     polygons: Option<BoundedNumber<100, 300_000>>,
     colors: Option<bool>,
 }

@@ -24,7 +24,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct RunLuauArgs {
     code: String,
-    /// What it changes
+    /// What the code changes
     title: Option<String>,
 }
 

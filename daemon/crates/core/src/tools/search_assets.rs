@@ -27,9 +27,9 @@ const MAX_PAGE: usize = 4_000;
 struct SearchAssetsArgs {
     query: String,
     kind: Option<StoreKind>,
-    /// Also unverified ones
+    /// Also of unverified creators
     any_creator: Option<bool>,
-    /// The last `nextPage`
+    /// `nextPage` of the answer before
     page: Option<String>,
 }
 

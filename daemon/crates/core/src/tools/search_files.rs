@@ -34,7 +34,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SearchFilesArgs {
     query: String,
-    /// Rust's syntax
+    /// In Rust's own syntax
     regex: Option<bool>,
     case_sensitive: Option<bool>,
     whole_word: Option<bool>,
