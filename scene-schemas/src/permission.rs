@@ -16,7 +16,7 @@ pub enum Permission {
     Playtest,
     /// To have a model generated, which costs credits.
     Generate(Box<GenerationOffer>),
-    /// To upload a file as an asset, which cannot be taken back.
+    /// To upload a file as an asset, which cannot be undone.
     Upload(Box<AssetFile>),
 }
 
@@ -44,7 +44,7 @@ impl Permission {
                 )
             }
             Self::Upload(file) => format!(
-                "{} ({})? Roblox reviews it, and an upload cannot be taken back.",
+                "{} ({})? Roblox reviews it, and an upload cannot be undone.",
                 file.describe(),
                 file.details()
             ),

@@ -15,7 +15,7 @@ use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;
 use vector_tests::human::Human;
 use vector_tests::places::Format;
-use vector_tests::secrets::{ArgumentWatch, find_in_files};
+use vector_tests::secrets::{ArgumentWatch, LOUD, find_in_files};
 
 use super::file_uploads::PIXEL;
 use super::insert::{TREE, tree};
@@ -38,15 +38,6 @@ const fn key(purpose: KeyPurpose) -> &'static str {
         KeyPurpose::Meshy => MESHY_KEY,
     }
 }
-
-/// Variables that request as much logging as possible.
-const LOUD: [(&str, &str); 5] = [
-    ("RUST_LOG", "trace"),
-    ("RUST_BACKTRACE", "full"),
-    ("VECTOR_LOG", "trace"),
-    ("LOG_LEVEL", "trace"),
-    ("DEBUG", "*"),
-];
 
 /// A cloud that knows a key for each purpose, and a home with a place file and a picture.
 struct LeakBench {

@@ -10,7 +10,7 @@ use serde_json::json;
 use vector_providers::wire::WireFormat;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Daemon, Plugin};
-use vector_tests::secrets::{files_below, has_text};
+use vector_tests::secrets::{LOUD, files_below, has_text};
 
 use super::play::{KEY, Stage};
 use super::root;
@@ -21,15 +21,6 @@ const WIRE: WireFormat = WireFormat::OpenaiChat;
 
 /// Texts that occur in the user's prompt, in a script of the place, or in the model's reply.
 const PRIVATE: [&str; 4] = [KEY, "my-secret-plan", "local speed = 10", "my-secret-reply"];
-
-/// Variables that request as much logging as possible.
-const LOUD: [(&str, &str); 5] = [
-    ("RUST_LOG", "trace"),
-    ("RUST_BACKTRACE", "full"),
-    ("VECTOR_LOG", "trace"),
-    ("LOG_LEVEL", "trace"),
-    ("DEBUG", "*"),
-];
 
 /// Searches the files of a home for private texts. Skips the place, which the test has written, and
 /// the ledger with its blobs, which belong to the user. The key must not be in those either.

@@ -1,6 +1,8 @@
 //! A model that is generated, uploaded and inserted: the price and the upload are permitted on the page,
 //! and the insertion is a proposal.
 
+use std::time::{Duration, Instant};
+
 use fake_cloud::{API_KEY, FakeCloud, MESHY_KEY, MeshyOutcome};
 use rbx_dom_weak::{InstanceBuilder, WeakDom};
 
@@ -119,7 +121,10 @@ fn permitted_generation_goes_on_after_a_restart_of_the_daemon() {
     let permit = json!({ "call": asked["call"], "answer": "once" });
     bench.human.call("POST", &path, &permit).ok();
     let log = || bench.home.run(&["log", "--json"], "").stdout;
-    while !log().contains("generation_accepted") {}
+    let limit = Instant::now() + Duration::from_mins(1);
+    while !log().contains("generation_accepted") {
+        assert!(Instant::now() < limit, "no task was started");
+    }
     let port = bench.kill();
     bench.start_on(port);
     cloud.finish_meshy_tasks();

@@ -8,6 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+/// Variables that request as much logging as possible.
+pub const LOUD: [(&str, &str); 5] = [
+    ("RUST_LOG", "trace"),
+    ("RUST_BACKTRACE", "full"),
+    ("VECTOR_LOG", "trace"),
+    ("LOG_LEVEL", "trace"),
+    ("DEBUG", "*"),
+];
+
 /// Returns all files below a folder.
 pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

@@ -122,7 +122,7 @@ pub(super) fn run(args: &GenerateArgs, home: &Path) -> anyhow::Result<ExitStatus
     let cancel = interrupt::cancel_switch();
     let terminal = Terminal::for_command(args.json);
     let made = terminal.with_spinner("Generating, which takes some minutes", || {
-        generate_model(&ledger, &offer, args.again, &cancel, &mut |_| {})
+        generate_model(&ledger, &offer, args.again, &cancel)
     })?;
     write_new(&out, &read_model_file(&ledger, &made)?)?;
     let model = read_model(&ledger, &made)?;

@@ -26,7 +26,7 @@ use vector_providers::config;
 use vector_providers::http::CancelSwitch;
 use vector_providers::keys::SecretKey;
 
-pub use self::past::{GenerationEnd, Generations, PastGeneration};
+pub use self::past::{GenerationEnd, Generations, MadeModel, PastGeneration};
 use super::cloud::{cloud_client, find_key, wait_for};
 use super::cloud_workflow::{CloudIntention, CloudWorkflow, begin_workflow};
 use super::generated_model::GeneratedModel;
@@ -40,7 +40,7 @@ const POLL_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_s
 /// The size limit of a model file.
 const MAX_MODEL_BYTES: usize = 64 << 20;
 
-/// The reason there is no model.
+/// The reason a model was not generated.
 #[derive(Debug, thiserror::Error)]
 pub enum GenerationError {
     #[error(transparent)]
@@ -52,16 +52,6 @@ pub enum GenerationError {
 
 fn refuse_generation(why: impl Into<String>) -> GenerationError {
     GenerationError::Refused(why.into())
-}
-
-/// A model that was generated, now or before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MadeModel {
-    pub generation: Seq,
-    /// The blob with the model, in the format GLB.
-    pub model: Fingerprint,
-    pub size: u64,
-    pub credits: u64,
 }
 
 /// Returns a generation with its price.
@@ -112,7 +102,7 @@ pub(super) fn generate_for_call(
         check_cap(&history, &offer, read_cap(ledger)?)?;
         return Ok(FetchResult::NeedsPermission(wanted));
     }
-    let made = generate_model(ledger, &offer, false, cancel, &mut |_| {});
+    let made = generate_model(ledger, &offer, false, cancel);
     let made = made.map_err(|error| error.to_string())?;
     let model = read_model(ledger, &made).map_err(|error| error.to_string())?;
     Ok(FetchResult::Answer(json!({
@@ -151,14 +141,9 @@ pub fn read_model_file(ledger: &Ledger, made: &MadeModel) -> Result<Vec<u8>, Gen
 /// There is none.
 pub fn find_made(ledger: &Ledger, generation: Seq) -> Result<MadeModel, GenerationError> {
     let history = Generations::read(ledger)?;
-    match history.find(generation).map(|past| (&past.end, past)) {
-        Some((Some(GenerationEnd::Made { model, size, credits }), past)) => Ok(MadeModel {
-            generation: past.seq,
-            model: model.clone(),
-            size: *size,
-            credits: *credits,
-        }),
-        Some(_) => Err(refuse_generation(format!(
+    match history.find(generation).map(PastGeneration::made_model) {
+        Some(Some(made)) => Ok(made),
+        Some(None) => Err(refuse_generation(format!(
             "Generation {generation} has no model. Ask for the same again to go on with it."
         ))),
         None => Err(refuse_generation(format!(
@@ -168,8 +153,7 @@ pub fn find_made(ledger: &Ledger, generation: Seq) -> Result<MadeModel, Generati
 }
 
 /// Generates a model, unless the same was generated before: then that one is returned, or an interrupted
-/// generation is read to its end. With `again`, a new one is generated in any case. `on_progress` is told
-/// what is done, in percent.
+/// generation is read to its end. With `again`, a new one is generated in any case.
 ///
 /// # Errors
 /// There is no model yet, or there will be none.
@@ -178,7 +162,6 @@ pub fn generate_model(
     offer: &GenerationOffer,
     again: bool,
     cancel: &CancelSwitch,
-    on_progress: &mut dyn FnMut(u8),
 ) -> Result<MadeModel, GenerationError> {
     let begun = match begin_or_resume(ledger, offer, again)? {
         GenerationStart::Made(made) => return Ok(made),
@@ -187,7 +170,7 @@ pub fn generate_model(
     let key = find_meshy_key().map_err(refuse_generation)?;
     let client = cloud_client().map_err(|failure| refuse_generation(failure.message))?;
     let workflow = begun.lease.workflow();
-    let mut run = GenerationRun { ledger, client, key, cancel, on_progress, workflow, spent: 0 };
+    let mut run = GenerationRun { ledger, client, key, cancel, workflow, spent: 0 };
     match run.carry_out(&begun.past, begun.is_new) {
         Ok(made) => Ok(made),
         Err(GenerationStop::Ledger(error)) => Err(error.into()),
@@ -285,27 +268,18 @@ fn begin_or_resume(
 ) -> Result<GenerationStart, GenerationError> {
     let _lock = ledger.lock_applying()?;
     let history = Generations::read(ledger)?;
-    let made = |past: &PastGeneration| match &past.end {
-        Some(GenerationEnd::Made { model, size, credits }) => Some(MadeModel {
-            generation: past.seq,
-            model: model.clone(),
-            size: *size,
-            credits: *credits,
-        }),
-        Some(GenerationEnd::Failed { .. }) | None => None,
-    };
     let same = history.find_same(&offer.request);
     // One that goes on is finished first, also if another one is wanted.
     let Some(past) = same.filter(|past| past.end.is_none() || !again).cloned() else {
         return begin_generation(ledger, offer, &history);
     };
-    if let Some(made) = made(&past) {
+    if let Some(made) = past.made_model() {
         return Ok(GenerationStart::Made(made));
     }
     let lease = lease_generation(ledger, &past)?;
     // It may have ended until it was leased.
     let past = Generations::read(ledger)?.find(past.seq).cloned().unwrap_or(past);
-    if let Some(made) = made(&past) {
+    if let Some(made) = past.made_model() {
         return Ok(GenerationStart::Made(made));
     }
     Ok(GenerationStart::Begun(Box::new(BegunGeneration { past, is_new: false, lease })))
@@ -387,7 +361,6 @@ struct GenerationRun<'r> {
     client: CloudClient,
     key: SecretKey,
     cancel: &'r CancelSwitch,
-    on_progress: &'r mut dyn FnMut(u8),
     workflow: Seq,
     /// The credits of the tasks that have ended.
     spent: u64,
@@ -419,8 +392,7 @@ impl GenerationRun<'_> {
             }
             None => return Err(self.unanswered(preview.credits())),
         };
-        let half = if request.has_colors { 2 } else { 1 };
-        let mut task = self.poll(&id, preview.credits(), |done| done / half)?;
+        let mut task = self.poll(&id, preview.credits())?;
         if request.has_colors {
             let refine = MeshyRefine { preview: id, has_pbr: false, texture_prompt: None };
             let id = match &past.refine {
@@ -437,7 +409,7 @@ impl GenerationRun<'_> {
                     self.start_task(task)?
                 }
             };
-            task = self.poll(&id, MeshyRefine::CREDITS, |done| 50 + done / 2)?;
+            task = self.poll(&id, MeshyRefine::CREDITS)?;
         }
         self.keep_model(generation, &task)
     }
@@ -471,12 +443,7 @@ impl GenerationRun<'_> {
     }
 
     /// Polls a task with growing pauses until it has succeeded.
-    fn poll(
-        &mut self,
-        id: &MeshyTaskId,
-        credits: u32,
-        progress: impl Fn(u8) -> u8,
-    ) -> Result<MeshyTask, GenerationStop> {
+    fn poll(&mut self, id: &MeshyTaskId, credits: u32) -> Result<MeshyTask, GenerationStop> {
         let (since, [mut pause, longest]) = (Instant::now(), POLL_PAUSES);
         loop {
             let waited = async {
@@ -496,7 +463,6 @@ impl GenerationRun<'_> {
             match task.state {
                 MeshyState::Succeeded => {
                     self.spent += cost;
-                    (self.on_progress)(progress(100));
                     return Ok(task);
                 }
                 MeshyState::Failed | MeshyState::Canceled => {
@@ -505,9 +471,7 @@ impl GenerationRun<'_> {
                     let reason = format!("Meshy made no model: {why}. Change the prompt.");
                     return Err(GenerationStop::Failed { reason, credits: self.spent + cost });
                 }
-                MeshyState::Pending | MeshyState::InProgress => {
-                    (self.on_progress)(progress(task.progress));
-                }
+                MeshyState::Pending | MeshyState::InProgress => {}
             }
             if since.elapsed() > MAX_POLL {
                 let minutes = MAX_POLL.as_secs() / 60;

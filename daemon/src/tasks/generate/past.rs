@@ -21,6 +21,16 @@ pub enum GenerationEnd {
     },
 }
 
+/// A model that was generated, now or before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeModel {
+    pub generation: Seq,
+    /// The blob with the model, in the format GLB.
+    pub model: Fingerprint,
+    pub size: u64,
+    pub credits: u64,
+}
+
 /// A generation that was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastGeneration {
@@ -40,6 +50,19 @@ pub struct PastGeneration {
 }
 
 impl PastGeneration {
+    /// Returns the model of the generation. None if it has none.
+    pub fn made_model(&self) -> Option<MadeModel> {
+        match &self.end {
+            Some(GenerationEnd::Made { model, size, credits }) => Some(MadeModel {
+                generation: self.seq,
+                model: model.clone(),
+                size: *size,
+                credits: *credits,
+            }),
+            Some(GenerationEnd::Failed { .. }) | None => None,
+        }
+    }
+
     /// Returns the credits that it cost, or may have cost.
     pub fn credits(&self) -> u64 {
         match &self.end {

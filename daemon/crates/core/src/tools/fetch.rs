@@ -36,9 +36,10 @@ pub enum FetchRequest {
     StoreSearch(StoreSearch),
     /// The file of an asset, by its number. The call is planned again with it.
     Asset(u64),
-    /// A model to generate, which costs credits: see [`FetchRequest::is_effect`].
+    /// A model to generate, which costs credits. The shell says what a person has to permit, and does it
+    /// when the call is planned again with that permission.
     Generate(GenerationRequest),
-    /// A file to upload as an asset: see [`FetchRequest::is_effect`].
+    /// A file to upload as an asset, with a permission as for a generation.
     Upload(UploadWish),
     /// A rendered image of the place.
     Picture {
@@ -69,13 +70,6 @@ impl FetchRequest {
     /// Whether the request is to play the game in Studio, which needs a permission.
     pub(crate) fn is_playtest_in_studio(&self) -> bool {
         matches!(self, Self::PlayInStudio(_))
-    }
-
-    /// Whether the request spends something or makes something public. The shell prepares it first,
-    /// and says what a person has to permit. It is done when the call is planned again with that
-    /// permission.
-    pub fn is_effect(&self) -> bool {
-        matches!(self, Self::Generate(_) | Self::Upload(_))
     }
 }
 
