@@ -1,7 +1,7 @@
-//! The page in Chromium: how soon a long page is usable and how it scrolls, and the time from a
-//! ledger entry to its pixels, beside a bare page that only appends.
+//! The page in Chromium: how soon a long page is usable and how it scrolls, the time from a ledger
+//! entry to its pixels, beside a bare page that only appends, and the thumbnails of assets.
 //!
-//! `cargo bench -p vector-tests --bench page [-- [--only long|paint] [--entries N] [--lines N]]`
+//! `cargo bench -p vector-tests --bench page [-- [--only long|paint|store] [--entries N] [--lines N]]`
 //!
 //! If Chromium or its chromedriver is missing, the bench says so and measures nothing.
 
@@ -11,6 +11,7 @@ mod long;
 #[expect(dead_code, reason = "only whole processes need the rest")]
 mod measure;
 mod paint;
+mod thumbnails;
 mod traced;
 
 use std::env;
@@ -32,6 +33,9 @@ fn main() {
     }
     if only.is_none_or(|only| only == "paint") {
         paint::run(&stage);
+    }
+    if only.is_none_or(|only| only == "store") {
+        thumbnails::run(&stage);
     }
 }
 
