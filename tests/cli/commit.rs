@@ -116,6 +116,24 @@ fn commit_contains_and_lists_applied_proposals() {
     assert!(again.stderr.contains("There is nothing to commit"), "{}", again.stderr);
 }
 
+#[test]
+fn escape_sequences_of_a_request_reach_neither_the_terminal_nor_the_commit() {
+    let Some(bench) = Bench::new() else { return };
+    let prompt = "replace \"return 1\" with \"return 10\" in game.ServerStorage.One";
+    bench.edit(&format!("{prompt}\u{1b}]0;owned\u{7}\u{202e}"));
+    let dry = bench.commit(&["--dry-run"]);
+    let done = bench.commit(&[]);
+    let subject = bench.git(&["log", "-1", "--format=%B", "vector/1"]);
+    for shown in [dry.stdout, dry.stderr, done.stdout, done.stderr, subject] {
+        let is_hidden = |it: char| it != '\n' && it.is_control() || it == '\u{202e}';
+        assert!(!shown.contains(is_hidden), "{shown:?}");
+    }
+    bench.edit("replace \"return 2\" with \"return 20\" in game.ServerStorage.Two");
+    bench.commit(&["--branch", "mine", "--message", "A\u{1b}[31m red\u{9b}2J subject"]);
+    let subject = bench.git(&["log", "-1", "--format=%s", "mine"]);
+    assert!(!subject.contains(char::is_control) && subject.contains("subject"), "{subject:?}");
+}
+
 /// A bare repository beside the project, which is its remote of this name.
 fn add_remote(bench: &Bench, name: &str) -> PathBuf {
     let remote = bench.project.folder.with_file_name(format!("{name}.git"));

@@ -209,6 +209,34 @@ fn parent_of_an_asset_is_chosen_and_a_wrong_one_loses_nothing() {
 }
 
 #[test]
+fn asset_whose_id_the_page_cannot_hold_is_not_mistaken_for_another() {
+    let Some(stage) = Stage::set() else { return };
+    // A number of JavaScript holds whole numbers below 2 to the power of 53.
+    let (held, too_large) = ((1 << 53) - 1, (1 << 53) + 1);
+    let cloud = FakeCloud::start(vec![
+        StoreAsset::model(held, "Oak with 16 digits"),
+        StoreAsset::model(too_large, "Oak beyond"),
+        StoreAsset::model(too_large - 1, "Oak before"),
+    ]);
+    [held, too_large, too_large - 1].iter().for_each(|id| cloud.deliver(*id, model()));
+    let bench = bench(&cloud);
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.click(".tabs [data-page=store]");
+    search(&browser, "oak");
+    browser.until("document.querySelectorAll('.asset').length === 3");
+    browser.click(&format!("[data-act=insert-asset][data-asset='{too_large}']"));
+    browser.until_shown(".toast", &format!("vector assets insert PLACE {too_large}"));
+    browser.click(&format!("[data-act=insert-asset][data-asset='{held}']"));
+    browser.until_shown("#log .card .title", &format!("Insert asset {held}"));
+    let downloads = |id: u64| {
+        let wanted = format!("assetId/{id}");
+        cloud.requests().iter().filter(|it| it.target.ends_with(&wanted)).count()
+    };
+    assert_eq!([held, too_large, too_large - 1].map(downloads), [1, 0, 0]);
+}
+
+#[test]
 fn three_hundred_results_are_painted_from_the_cache() {
     let Some(stage) = Stage::set() else { return };
     let assets = (1..=300).map(|id| StoreAsset::model(id, &format!("Oak {id}"))).collect();

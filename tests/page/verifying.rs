@@ -24,6 +24,32 @@ pub(super) fn outcome(waits: usize) -> LuauOutcome {
     LuauOutcome { states, logs, ..LuauOutcome::complete(vec![returned]) }
 }
 
+/// A daemon that serves a Rojo project and uses a cloud with a scratch place, with a pending proposal of
+/// a spec.
+fn project_with_spec(cloud: &FakeCloud) -> (Bench, u64) {
+    cloud.add_places(30, &[40]);
+    let home = Home::new();
+    let project = home.path().join("game");
+    fs::create_dir_all(project.join("src")).unwrap();
+    let tree = r#"{ "name": "Game", "tree": { "$className": "DataModel",
+        "ReplicatedStorage": { "Stages": { "$path": "src" } } } }"#;
+    fs::write(project.join("default.project.json"), tree).unwrap();
+    fs::write(project.join("src/Count.luau"), "return 3\n").unwrap();
+    let mut command = std::process::Command::new(binary::vector());
+    command.args(["serve", "--port", "0", "--project"]).arg(&project);
+    let variables = cloud_variables(cloud).to_vec();
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
+    let daemon = Daemon::run(command, &ledger(&home));
+    let human = Human::of(&daemon, &ledger(&home));
+    let mut bench = Bench { home, daemon: Some(daemon), human, file: project, calls: 0, variables };
+    let spec = json!({
+        "className": "ModuleScript", "parentPath": "game.ReplicatedStorage.Stages",
+        "props": { "Name": "Stages.spec", "Source": SPEC },
+    });
+    let proposal = bench.propose("create_instance", &spec);
+    (bench, proposal)
+}
+
 /// A cloud with a scratch place, and a daemon with a pending proposal of a spec.
 fn bench_with_spec(cloud: &FakeCloud) -> (Bench, u64) {
     cloud.add_places(30, &[40]);
@@ -129,6 +155,27 @@ fn proposal_is_verified_after_two_yeses_and_keeps_its_results() {
     let task = bench.human.shown(proposal)["workflow"].clone();
     browser.run("location.hash = arguments[0]", &[format!("#/now/{task}").into()]);
     browser.until_shown("#log .card .cloud-run", "1 passed, 1 failed");
+}
+
+#[test]
+fn proposal_of_a_project_is_verified_with_its_files() {
+    let Some(stage) = Stage::set() else { return };
+    let cloud = FakeCloud::start(Vec::new());
+    let (bench, proposal) = project_with_spec(&cloud);
+    cloud.add_luau_outcome(outcome(0));
+    let browser = stage.browser();
+    open_proposal(&bench, &browser, proposal);
+    press(&browser, "verify");
+    name_scratch(&browser);
+    browser.until_shown("#dialog", "1 spec, for at most 60 s");
+    say_yes(&browser);
+    browser.until_shown("#one .cloud-run", "1 passed, 1 failed");
+    let [version] = &cloud.place_versions(40)[..] else { panic!("one version is saved") };
+    assert!(!version.is_published);
+    let saved = places::decode(&version.bytes);
+    let names: Vec<&str> = saved.descendants().map(|it| it.name.as_str()).collect();
+    assert!(names.contains(&"Count") && names.contains(&"Stages.spec"), "{names:?}");
+    assert!(!bench.file.join("src/Stages.spec.luau").exists(), "the proposal was not applied");
 }
 
 fn until_connected(browser: &Browser<'_>) {

@@ -1,6 +1,6 @@
 // The page of the Creator Store: a search, a grid of its results, and their insertion.
 
-import { call, part } from "./daemon.js";
+import { call, Failure, part } from "./daemon.js";
 import { act, elements, failed, fill, soon, swap, tell, toast } from "./ui.js";
 
 let root = null;
@@ -113,7 +113,11 @@ act("insert-asset", async ({ dataset }) => {
   // A place may have been opened since the first results.
   if (!into) return search();
   const parent = target("parent").value.trim();
-  const request = { asset: Number(dataset.asset), ...(parent && { parent }) };
+  const asset = Number(dataset.asset);
+  if (!Number.isSafeInteger(asset)) {
+    throw new Failure("large", `The page cannot hold the id ${dataset.asset}.`, `Insert it with \`vector assets insert PLACE ${dataset.asset}\`.`);
+  }
+  const request = { asset, ...(parent && { parent }) };
   const { workflow } = await call("POST", `/api/sessions/${encodeURIComponent(into.value)}/assets`, request);
   toast("The asset is being loaded", "good", "What it contains is shown before it is inserted.");
   location.hash = `#/now/${workflow}`;
