@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::{FailureKind, OpenPlace, SessionId, Setting};
+use crate::api::{FailureKind, Setting};
 pub use crate::attachment::{AttachmentSnapshot, Image, ImageFormat};
 use crate::command::Fingerprint;
 use crate::comment::{Comment, CommentReply};
@@ -14,7 +14,9 @@ pub use crate::context::{ContextScript, ExcludedScript, TaskContext};
 use crate::generation::{GenerationOffer, GenerationStage};
 pub use crate::interaction_mode::InteractionMode;
 use crate::permission::{Permission, PermissionAnswer};
+pub use crate::place::{FilePlace, Place, ProjectPlace, StudioPlace};
 use crate::proposal::{Ack, Conflict, Mode, Proposal};
+use crate::review::{ReviewReport, TaskRole};
 use crate::rule::TaskRule;
 pub use crate::upload::{
     AssetAccount, AssetFile, AssetFileKind, AssetReview, CloudRun, CloudRunFailure, CloudRunLevel,
@@ -67,6 +69,9 @@ pub enum Entry {
         /// exits before the workflow ends.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         served: bool,
+        /// What the model does in the task.
+        #[serde(default, skip_serializing_if = "TaskRole::is_solo")]
+        role: TaskRole,
     },
     /// Vector chose the scripts to describe to the model at the start.
     Context {
@@ -277,6 +282,33 @@ pub enum Entry {
         proposal: Seq,
         /// The replies.
         replies: Vec<CommentReply>,
+    },
+    /// A model is asked to review a proposal, in a task of its own.
+    ReviewStarted {
+        /// The proposal to review.
+        proposal: Seq,
+        /// The task of the reviewer.
+        reviewer: Seq,
+        /// The model: `PROVIDER/MODEL`.
+        model: String,
+    },
+    /// A reviewer reported what it found in a proposal.
+    Reviewed {
+        /// The reviewed proposal.
+        proposal: Seq,
+        /// The task of the reviewer.
+        reviewer: Seq,
+        /// What it found, those that matter most first.
+        report: Box<ReviewReport>,
+    },
+    /// The task of a reviewer ended without a report.
+    ReviewFailed {
+        /// The proposal that was not reviewed.
+        proposal: Seq,
+        /// The task of the reviewer.
+        reviewer: Seq,
+        /// The reason, and what to do next.
+        reason: String,
     },
     /// A proposal was withdrawn, because its base changed or its workflow ended. It can no longer
     /// be decided.
@@ -545,95 +577,6 @@ pub struct Replay {
     /// The content, in the provider's wire format.
     #[schemars(with = "serde_json::Value")]
     pub content: serde_json::Value,
-}
-
-/// The place that a workflow works on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Place {
-    /// A place or model file.
-    File(FilePlace),
-    /// A place that is open in Studio.
-    Open(StudioPlace),
-    /// The files of a Rojo project.
-    Project(ProjectPlace),
-}
-
-impl Place {
-    /// Returns the name of the place, for display.
-    pub fn name(&self) -> String {
-        match self {
-            Self::File(FilePlace { file, out: Some(out), .. }) => format!("{file} → {out}"),
-            Self::File(FilePlace { file, .. }) => file.clone(),
-            Self::Open(StudioPlace { place, .. }) => format!("{} (open in Studio)", place.name),
-            Self::Project(project) => project.project.clone(),
-        }
-    }
-
-    /// Returns the id of the session that the daemon uses for this place. For a file, the id is
-    /// derived from the file that is written.
-    pub fn session_id(&self) -> SessionId {
-        let named = |kind: &str, file: &str| {
-            SessionId(format!("{kind}-{}", Fingerprint::hash_bytes(file.as_bytes()).short_hex()))
-        };
-        match self {
-            Self::File(place) => named("file", place.out.as_ref().unwrap_or(&place.file)),
-            Self::Open(open) => open.session.clone(),
-            Self::Project(project) => named("project", &project.project),
-        }
-    }
-
-    /// Returns the file. None if the place is not a file.
-    pub fn file_place(&self) -> Option<&FilePlace> {
-        match self {
-            Self::File(file) => Some(file),
-            Self::Open(_) | Self::Project(_) => None,
-        }
-    }
-
-    /// Returns the place in Studio. None if the place is not open in Studio.
-    pub fn studio_place(&self) -> Option<&StudioPlace> {
-        match self {
-            Self::Open(open) => Some(open),
-            Self::File(_) | Self::Project(_) => None,
-        }
-    }
-}
-
-/// A Rojo project.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ProjectPlace {
-    /// The project file.
-    pub project: String,
-    /// A hash over all files of the project as they were read.
-    pub hash: Fingerprint,
-}
-
-/// A place that is open in Studio.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StudioPlace {
-    /// The session of the Studio window.
-    pub session: SessionId,
-    /// The place that is open in the window.
-    pub place: OpenPlace,
-}
-
-/// A place stored as a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FilePlace {
-    /// The file that was read.
-    pub file: String,
-    /// The file that is written. If absent, it is the file that was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub out: Option<String>,
-    /// The hash of the file that was read.
-    pub hash: Fingerprint,
-    /// If another file is written: its hash before. None if that file did not exist.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replaces: Option<Fingerprint>,
 }
 
 /// The phase of the work in which a model writes a message.

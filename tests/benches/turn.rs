@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, FilePlace, Finish, InteractionMode, Phase, Place};
 use scene_schemas::proposal::Mode;
+use scene_schemas::review::TaskRole;
 use serde_json::{Value as Json, json};
 use vector_ledger::{AppendBatch, Ledger};
 use vector_tests::binary;
@@ -125,6 +126,7 @@ fn fill(home: &Path, entries: usize) {
         follows: None,
         guards: None,
         served: false,
+        role: TaskRole::Solo,
     };
     let said = |n: usize| Entry::Said {
         text: format!("This was said before, in entry {n}."),

@@ -11,6 +11,7 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Entry, InteractionMode, Place, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
+use scene_schemas::review::TaskRole;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -146,6 +147,7 @@ impl Bench {
             follows: None,
             guards: None,
             served: false,
+            role: TaskRole::Solo,
         };
         let batch = AppendBatch { workflow: None, entries: vec![started], blobs: Vec::new() };
         self.ledger.append(batch).unwrap()[0].seq

@@ -17,6 +17,8 @@ mod joined;
 mod many;
 mod merges;
 #[cfg(unix)]
+mod model_reviews;
+#[cfg(unix)]
 mod models;
 mod noticed;
 mod opening;

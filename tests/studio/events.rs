@@ -404,6 +404,11 @@ fn of_comments() -> Vec<Case> {
     vec![
         (commented(2, false), &["You asked for changes, with 2 comments."], &[]),
         (commented(1, true), &["The model replied to 1 comment."], &[]),
+        (
+            Event::Review { proposal: PROPOSAL, text: text("The review is done: no findings.") },
+            &["The review is done: no findings."],
+            &[],
+        ),
     ]
 }
 

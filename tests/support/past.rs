@@ -5,6 +5,7 @@ use std::path::Path;
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, FilePlace, Finish, InteractionMode, Phase, Place, Seq};
 use scene_schemas::proposal::Mode;
+use scene_schemas::review::TaskRole;
 use serde_json::json;
 use vector_ledger::{AppendBatch, Ledger};
 
@@ -28,6 +29,7 @@ pub fn conversation(home: &Path, entries: usize) -> u64 {
         follows: None,
         guards: None,
         served: false,
+        role: TaskRole::Solo,
     };
     let first =
         ledger.append(AppendBatch { workflow: None, entries: vec![started], blobs: Vec::new() });

@@ -214,7 +214,8 @@ impl ChatTask<'_> {
             _ => conversation::find_plan(ledger, &place, &goal, interaction)?,
         };
         let attached = read_mentions(&goal, &scene, at.settings_folder(), ledger)?;
-        let user_request = UserRequest { goal, attached, interaction, follows };
+        let user_request =
+            UserRequest { goal, attached, interaction, follows, ..UserRequest::default() };
         model_request::check_images(&driver, &user_request.attached).map_err(anyhow::Error::msg)?;
         model_request::check_first_message(&driver, &user_request).map_err(anyhow::Error::msg)?;
         let (mode, json) = (args.decide.mode(), args.decide.json);

@@ -219,6 +219,7 @@ impl SessionChat<'_> {
             | Event::RuleAdded { .. }
             | Event::RuleRevoked { .. }
             | Event::Commented { .. }
+            | Event::Review { .. }
             | Event::AssistantStart { .. }
             | Event::Thinking { .. }
             | Event::ToolValid { .. }

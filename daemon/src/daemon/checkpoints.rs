@@ -9,6 +9,7 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Entry, Finish, InteractionMode, Place, Record, Seq};
 use scene_schemas::proposal::Mode;
+use scene_schemas::review::TaskRole;
 use serde_json::json;
 use vector_core::prompt::ToolCall;
 use vector_engine::RESTORE;
@@ -64,6 +65,7 @@ impl DaemonActor {
             follows: None,
             guards: None,
             served: false,
+            role: TaskRole::Solo,
         };
         let finished = Entry::Finished { outcome: Finish::Done, summary: None };
         let entries = vec![started, finished];

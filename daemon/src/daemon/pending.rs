@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use scene_schemas::api::{
     DecisionRequest, DecisionResponse, Failure, ProposalCard, ProposalView, Proposals,
-    ProposedScript, TouchingProposal,
+    ProposedScript, TouchingProposal, WorkflowStarted,
 };
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Row;
@@ -209,6 +209,15 @@ impl DaemonHandle {
             move |daemon| daemon.session_of_entry(proposal),
             move |reply| SessionMessage::ProposedScript(proposal, script, reply),
         )
+    }
+
+    /// Begins the review of a pending proposal by a model.
+    ///
+    /// # Errors
+    /// It is not pending, its place is not open, or no model can review it.
+    pub async fn review(&self, proposal: Seq) -> Result<WorkflowStarted, Failure> {
+        let session = self.run(move |daemon| daemon.session_of_entry(proposal)).await?;
+        session.review(proposal).await
     }
 
     /// Decides a proposal, in its session.

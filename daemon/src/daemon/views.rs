@@ -1,17 +1,20 @@
 //! Views of workflows and proposals, read from the ledger, and common failures.
 
 use scene_schemas::api::{
-    ActiveRule, CommentView, Failure, FailureKind, Hello, OfferedRule, PROTOCOL, ProposalCard,
-    ProposalView, SessionId, WorkflowState, WorkflowView,
+    ActiveRule, CommentView, Failure, FailureKind, FindingView, Hello, OfferedRule, PROTOCOL,
+    ProposalCard, ProposalView, ReviewStatus, ReviewView, SessionId, WorkflowState, WorkflowView,
 };
 use scene_schemas::comment::Comment;
 use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq};
 use scene_schemas::proposal::ImplicitTarget;
+use scene_schemas::review::ReviewFinding;
 use scene_schemas::rule::TaskRule;
 use vector_core::policy;
 use vector_core::proposal::{ProposalUnit, cut_preview, list_units};
 use vector_core::rule;
-use vector_core::workflow::{LedgerState, PendingProposal, PendingStatus, Workflow};
+use vector_core::workflow::{
+    LedgerState, PendingProposal, PendingStatus, ProposalReview, ReviewState, Workflow,
+};
 use vector_engine::workflow_state;
 use vector_ledger::{Ledger, LedgerError};
 
@@ -159,6 +162,7 @@ pub(super) fn proposal_view(
         touched_by: Vec::new(),
         rules: offered_rules(pending),
         comments: workflow.comments_on(seq).map(|(it, reply)| comment_view(it, reply)).collect(),
+        reviews: workflow.reviews_of(seq).iter().map(review_view).collect(),
         revision: workflow.revision_of(seq),
         revises: workflow.commented_version_of(seq),
         is_covered: workflow.is_covered(seq),
@@ -198,7 +202,27 @@ pub(super) fn proposal_card(workflow: &Workflow, seq: Seq, lines: usize) -> Opti
         parts: u32::try_from(units.len()).unwrap_or(u32::MAX),
         edited,
         comments: comments.map(|(it, reply)| comment_view(it, reply)).collect(),
+        reviews: workflow.reviews_of(seq).iter().map(review_view).collect(),
     })
+}
+
+/// Returns a review of a proposal as clients show it.
+pub(crate) fn review_view(review: &ProposalReview) -> ReviewView {
+    let (state, summary, findings) = match &review.state {
+        ReviewState::Running => (ReviewStatus::Running, "", &[][..]),
+        ReviewState::Reported(report) => {
+            (ReviewStatus::Done, report.summary.as_str(), report.findings.as_slice())
+        }
+        ReviewState::Failed(reason) => (ReviewStatus::Failed, reason.as_str(), &[][..]),
+    };
+    let view = |it: &ReviewFinding| FindingView { finding: it.clone(), about: it.on.describe() };
+    ReviewView {
+        reviewer: review.reviewer,
+        model: review.model.clone(),
+        state,
+        summary: summary.to_owned(),
+        findings: findings.iter().map(view).collect(),
+    }
 }
 
 fn comment_view(comment: &Comment, reply: Option<&str>) -> CommentView {

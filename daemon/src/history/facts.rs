@@ -111,6 +111,9 @@ impl OutcomeFacts {
             | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }
+            | Entry::ReviewStarted { .. }
+            | Entry::Reviewed { .. }
+            | Entry::ReviewFailed { .. }
             | Entry::Planned { .. } => {}
         }
     }

@@ -201,6 +201,9 @@ fn kind_name(entry: &Entry) -> &'static str {
         Entry::CloudRunFinished { .. } => "cloud_run_finished",
         Entry::Commented { .. } => "commented",
         Entry::CommentsAnswered { .. } => "comments_answered",
+        Entry::ReviewStarted { .. } => "review_started",
+        Entry::Reviewed { .. } => "reviewed",
+        Entry::ReviewFailed { .. } => "review_failed",
         Entry::Answered { .. } => "answered",
         Entry::Refused { .. } => "refused",
         Entry::Planned { .. } => "planned",
@@ -224,6 +227,9 @@ pub(super) fn verdict_label(kind: &str) -> Option<&'static str> {
         "rejected" => "Rejected",
         "commented" => "Commented",
         "comments_answered" => "Comments answered",
+        "review_started" => "A review began",
+        "reviewed" => "Reviewed",
+        "review_failed" => "Not reviewed",
         "withdrawn" => "Withdrawn",
         "applying" => "About to be applied",
         "applied" => "Applied",
@@ -248,6 +254,9 @@ fn row_subject(record: &Record) -> RowSubject {
         | Entry::Rejected { proposal, .. }
         | Entry::Commented { proposal, .. }
         | Entry::CommentsAnswered { proposal, .. }
+        | Entry::ReviewStarted { proposal, .. }
+        | Entry::Reviewed { proposal, .. }
+        | Entry::ReviewFailed { proposal, .. }
         | Entry::Withdrawn { proposal, .. }
         | Entry::Applied { proposal, .. }
         | Entry::Failed { proposal, .. }
@@ -317,6 +326,15 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
         Entry::CommentsAnswered { replies, .. } => {
             let lines = replies.iter().map(|it| format!("#{}: {}", it.comment, it.text));
             lines.collect::<Vec<_>>().join("\n").into()
+        }
+        Entry::ReviewStarted { model, .. } => model.as_str().into(),
+        Entry::ReviewFailed { reason, .. } => reason.as_str().into(),
+        Entry::Reviewed { report, .. } => {
+            let findings =
+                report.findings.iter().map(|it| format!("{}: {}", it.on.describe(), it.text));
+            let lines: Vec<String> =
+                std::iter::once(report.summary.clone()).chain(findings).collect();
+            lines.join("\n").into()
         }
         Entry::RuleRevoked { rule } => format!("Revoked the rule of entry {rule}").into(),
         Entry::Uploading { upload } => upload.describe().into(),

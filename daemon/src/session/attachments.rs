@@ -206,7 +206,9 @@ impl SessionActor {
             let (place, interaction) = (self.engine.place(), chat.interaction);
             let follows = conversation::find_plan(&self.ledger, &place, &chat.text, interaction)
                 .map_err(|error| engine_failure(&error.into()))?;
-            let request = UserRequest { goal: chat.text, attached, interaction, follows };
+            let goal = chat.text;
+            let request =
+                UserRequest { goal, attached, interaction, follows, ..UserRequest::default() };
             return self.start_workflow(request, driver, mode);
         };
         let place = self.engine.place();
@@ -217,7 +219,7 @@ impl SessionActor {
             return self.continue_task(workflow, chat, attached, driver);
         }
         let (goal, interaction) = (chat.text, chat.interaction);
-        let mut request = UserRequest { goal, attached, interaction, follows: None };
+        let mut request = UserRequest { goal, attached, interaction, ..UserRequest::default() };
         // A request that cannot be sent ends nothing.
         self.check_first_request(&driver, &request)?;
         if chat.begins {
@@ -237,7 +239,7 @@ impl SessionActor {
     }
 
     /// Checks that the first request of a task fits into the model's window and passes no cap.
-    fn check_first_request(
+    pub(super) fn check_first_request(
         &mut self,
         driver: &ToolDriver,
         request: &UserRequest,

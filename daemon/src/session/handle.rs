@@ -215,6 +215,12 @@ impl SessionHandle {
         self.actor.try_lock().ok()?.as_mut()?.decide_shortly(proposal, decision)
     }
 
+    /// Begins the review of a pending proposal by a model.
+    pub(crate) fn review(&self, proposal: Seq) -> Answer<WorkflowStarted> {
+        let settings = self.active_settings.for_request();
+        self.request(move |reply| SessionMessage::Review(proposal, settings, reply))
+    }
+
     /// Makes a call for an agent. `noted` receives the call once it is recorded, `reply` once it is
     /// planned.
     pub(crate) fn call_tool(

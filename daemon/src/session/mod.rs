@@ -16,6 +16,7 @@ pub(crate) mod orphaned;
 mod pictures;
 mod plugin_reports;
 mod progress;
+mod reviews;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -109,6 +110,8 @@ pub(crate) enum SessionMessage {
     /// The result of a call's fetch, or the reason it failed.
     Fetched(Seq, Seq, Result<FetchResult, String>),
     Decide(Seq, DecisionRequest, Reply<DecisionResponse>),
+    /// Request of a review of a pending proposal by a model.
+    Review(Seq, RequestSettings, Reply<WorkflowStarted>),
     /// Query for the resulting text of a script of a pending proposal.
     ProposedScript(Seq, usize, Reply<ProposedScript>),
     /// The user's action on a workflow.
@@ -398,6 +401,9 @@ impl SessionActor {
                 let decided = self.decide_proposal(seq, &decide);
                 let _ = reply.send(decided);
             }
+            SessionMessage::Review(proposal, settings, reply) => {
+                let _ = reply.send(self.start_review(proposal, settings.model.as_deref()));
+            }
             SessionMessage::ProposedScript(seq, script, reply) => {
                 let found = self.engine.proposed_script(seq, script);
                 let _ = reply.send(found.map_err(|error| engine_failure(&error)));
@@ -499,6 +505,7 @@ impl SessionActor {
         let mut due = BTreeMap::new();
         loop {
             let last = self.engine.last_position();
+            self.settle_reviews();
             for workflow in self.engine.task_order() {
                 match self.run_workflow(workflow) {
                     Some(is_due) => drop(due.insert(workflow, is_due)),

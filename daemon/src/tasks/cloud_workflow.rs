@@ -3,6 +3,7 @@
 
 use scene_schemas::entry::{Entry, Finish, InteractionMode, Place, Seq};
 use scene_schemas::proposal::Mode;
+use scene_schemas::review::TaskRole;
 use vector_ledger::{AppendBatch, Ledger, LedgerError, WorkflowLease};
 
 /// Why an upload has no result whose process was stopped.
@@ -44,6 +45,7 @@ pub(super) fn begin_workflow(
         follows: None,
         guards: None,
         served: false,
+        role: TaskRole::Solo,
     };
     let batch = AppendBatch { workflow: None, entries: vec![started, entry], blobs };
     let (records, lease) = ledger.start_workflow(batch)?;

@@ -14,7 +14,7 @@ use scene_schemas::InstancePath;
 use scene_schemas::api::{Attachment, PluginAnswer, PluginQuery};
 use scene_schemas::entry::{AttachmentSnapshot, Seq};
 use vector_core::mention::{MentionKind, find_mentions};
-use vector_core::proposal::preview_text;
+use vector_core::proposal::{BRIEF_PREVIEW, preview_text};
 use vector_engine::studio::AwaitedAnswer;
 use vector_engine::{settings, workflow_state};
 use vector_files::disk::canonical_path;
@@ -297,7 +297,7 @@ fn attach_proposal(proposal: Seq, ledger: &Ledger) -> Result<AttachmentSnapshot,
         proposal,
         title: pending.proposal.title.clone(),
         status: pending.status.to_proposal_status(),
-        text: preview_text(&pending.proposal.preview),
+        text: preview_text(&pending.proposal.preview, BRIEF_PREVIEW),
     })
 }
 

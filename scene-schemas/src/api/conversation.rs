@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ReviewView;
 use super::editing::HandEdit;
 use super::event::{EventRecord, ProposalStatus};
 use super::session::SessionId;
@@ -221,6 +222,9 @@ pub struct ProposalView {
     /// If a person asked for changes: the comments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comments: Vec<CommentView>,
+    /// The reviews of it by models, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviews: Vec<ReviewView>,
     /// If a person asked for changes: the new version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<Seq>,
@@ -371,6 +375,9 @@ pub struct ProposalCard {
     /// A person's comments on it, with the replies; for a new version, those on the version before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comments: Vec<CommentView>,
+    /// The reviews of it by models, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviews: Vec<ReviewView>,
 }
 
 /// Rows of a command that changes many instances.

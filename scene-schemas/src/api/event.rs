@@ -181,6 +181,13 @@ pub enum Event {
         /// Whether the model replied.
         is_reply: bool,
     },
+    /// A review of a proposal by a model started or ended.
+    Review {
+        /// The ledger position of the proposal.
+        proposal: Seq,
+        /// What happened, as a sentence.
+        text: String,
+    },
     /// A person allowed something for the rest of the task. The event's position identifies the rule.
     RuleAdded {
         /// What is allowed, as the end of a sentence.

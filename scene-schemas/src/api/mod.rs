@@ -16,6 +16,7 @@ mod history;
 mod keys;
 mod merge;
 mod reveal;
+mod reviews;
 mod route;
 mod scene;
 mod session;
@@ -67,6 +68,7 @@ pub use merge::{
     MergeEnd, MergeSide, MergeView, Merges, RecordedConflict,
 };
 pub use reveal::{RevealRequest, RevealTarget, Revealed, ScriptFile};
+pub use reviews::{FindingView, ReviewStatus, ReviewView};
 pub use route::{Method, ROUTES, Route, RouteId, Token, openapi_document};
 pub use scene::{
     Document, KnownProperties, NodeColumns, PluginAnswer, PluginQuery, PropertyQuery, ScenePart,

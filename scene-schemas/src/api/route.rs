@@ -317,6 +317,12 @@ routes! {
         ),
         &["script"],
     ),
+    ReviewProposal = post_route::<EmptyBody, WorkflowStarted>(
+        "/api/proposals/{id}/review",
+        Token::Human,
+        "Have a model review a pending proposal, in a task of its own. Its findings are part of the \
+         proposal.",
+    ),
     CheckScript = post_route::<CheckScript, ScriptFindings>(
         "/api/luau/check",
         Token::Human,

@@ -8,6 +8,7 @@ use scene_schemas::entry::{AssetFile, Entry, Step};
 use scene_schemas::generation::{GenerationOffer, GenerationRequest};
 use scene_schemas::permission::Permission;
 use scene_schemas::proposal::{Ack, Preview, Proposal, Warning};
+use scene_schemas::review::ReviewReport;
 use scene_schemas::rule::{RuleScope, TaskRule};
 use serde_json::{Value as Json, json};
 
@@ -106,7 +107,15 @@ pub fn erase_entry(entry: Entry) -> Entry {
         Entry::RuleAdded { rule, proposal } => {
             Entry::RuleAdded { rule: erase_rule(&rule), proposal }
         }
+        Entry::Reviewed { proposal, reviewer, .. } => {
+            let report = ReviewReport { summary: erased_text(), findings: Vec::new() };
+            Entry::Reviewed { proposal, reviewer, report: Box::new(report) }
+        }
+        Entry::ReviewFailed { proposal, reviewer, .. } => {
+            Entry::ReviewFailed { proposal, reviewer, reason: erased_text() }
+        }
         same @ (Entry::Requested { .. }
+        | Entry::ReviewStarted { .. }
         | Entry::PermissionDecided { .. }
         | Entry::RuleRevoked { .. }
         | Entry::Approved { .. }
@@ -143,12 +152,24 @@ fn erase_offer(offer: GenerationOffer) -> GenerationOffer {
 
 /// Erases the request of a task and what was attached to it.
 fn erase_start(entry: Entry) -> Entry {
-    let Entry::Started { place, driver, mode, interaction, follows, guards, served, .. } = entry
+    let Entry::Started { place, driver, mode, interaction, follows, guards, served, role, .. } =
+        entry
     else {
         return entry;
     };
     let (goal, attached) = (erased_text(), Vec::new());
-    Entry::Started { place, goal, driver, mode, attached, interaction, follows, guards, served }
+    Entry::Started {
+        place,
+        goal,
+        driver,
+        mode,
+        attached,
+        interaction,
+        follows,
+        guards,
+        served,
+        role,
+    }
 }
 
 /// Erases why a run has no results, which may repeat the error of a script, and what it reported.

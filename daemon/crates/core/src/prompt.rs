@@ -32,6 +32,9 @@ pub const PLAN: &str = include_str!("prompt/plan.md");
 /// Additional rules for a model that only answers.
 pub const ASK: &str = include_str!("prompt/ask.md");
 
+/// Additional rules for a model that reviews a proposal.
+pub const REVIEWER: &str = include_str!("prompt/reviewer.md");
+
 /// The prefix before the conflicting passages, as JSON, which both a refused edit and another
 /// author changed.
 pub const UNMERGED: &str = "Conflicting passages: ";

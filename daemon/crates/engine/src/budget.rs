@@ -167,6 +167,7 @@ mod tests {
     use scene_schemas::Fingerprint;
     use scene_schemas::entry::{FilePlace, InteractionMode};
     use scene_schemas::proposal::Mode;
+    use scene_schemas::review::TaskRole;
     use vector_ledger::AppendBatch;
 
     use super::*;
@@ -188,6 +189,7 @@ mod tests {
             follows: None,
             guards: None,
             served: false,
+            role: TaskRole::Solo,
         };
         let model = "maker/model".to_owned();
         let paid = Entry::Replied { model, tokens: None, cost: Some(dollars), replay: None };

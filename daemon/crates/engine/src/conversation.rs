@@ -21,10 +21,11 @@ const MAX_TASKS_SCANNED: usize = 5_000;
 /// The ledger cannot be read.
 pub fn last_task(ledger: &Ledger, place: &Place, now: u64) -> Result<Option<Seq>, LedgerError> {
     for started in ledger.recent_starts(MAX_TASKS_SCANNED)? {
-        let Entry::Started { place: own, guards: Some(_), .. } = &started.entry else {
+        let Entry::Started { place: own, guards: Some(_), role, .. } = &started.entry else {
             continue;
         };
-        if !is_same_place(own, place) {
+        // What a person says next is not for a reviewer.
+        if !role.is_solo() || !is_same_place(own, place) {
             continue;
         }
         let records = ledger.workflow_records(started.workflow)?;
@@ -105,6 +106,7 @@ mod tests {
     use scene_schemas::api::{OpenPlace, SessionId};
     use scene_schemas::entry::{FilePlace, Guards, InteractionMode, ProjectPlace, StudioPlace};
     use scene_schemas::proposal::Mode;
+    use scene_schemas::review::TaskRole;
 
     use super::*;
 
@@ -129,6 +131,7 @@ mod tests {
             follows: None,
             guards,
             served: false,
+            role: TaskRole::Solo,
         };
         let batch = AppendBatch { workflow: None, entries: vec![started], blobs: Vec::new() };
         let records = ledger.append(batch).unwrap();

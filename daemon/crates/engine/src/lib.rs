@@ -27,6 +27,7 @@ pub mod render_input;
 mod replan;
 mod restore;
 mod revert;
+mod reviews;
 pub mod settings;
 mod studio_memory;
 mod studio_sync;
@@ -46,6 +47,7 @@ use scene_schemas::entry::{
 };
 use scene_schemas::proposal::Mode;
 use scene_schemas::refusal::refuse;
+use scene_schemas::review::TaskRole;
 use scene_schemas::rule::TaskRule;
 use scene_schemas::{Command, Fingerprint};
 use vector_core::planning_scene::PlanningScene;
@@ -166,6 +168,7 @@ pub struct UserRequest {
     pub interaction: InteractionMode,
     /// The previous task of the conversation; None if this begins a new one.
     pub follows: Option<Seq>,
+    pub role: TaskRole,
 }
 
 impl From<&str> for UserRequest {
@@ -282,7 +285,7 @@ impl Engine {
                 self.workflow(workflow).and_then(Workflow::wants),
                 Some(WantedWork::Plan { .. })
             );
-            let view = is_planning.then_some(workflow);
+            let view = is_planning.then(|| self.executor.state().viewed_task(workflow));
             if self.is_place_needed(workflow) && self.is_waiting_for_studio(view)? {
                 return Ok(NextStep::Studio);
             }

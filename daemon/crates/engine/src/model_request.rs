@@ -15,6 +15,7 @@ use scene_schemas::api::{FailureKind, Setting, SpendingLimits};
 use scene_schemas::entry::{
     AttachmentSnapshot, Entry, Guards, InteractionMode, ModelRequestRecord, Seq,
 };
+use scene_schemas::review::TaskRole;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -134,7 +135,8 @@ pub(crate) fn first_message_tokens(models: &TaskModels, request: &UserRequest) -
     let (goal, attached) = (request.goal.clone(), request.attached.clone());
     let mut prompt = ModelPrompt { goal, attached, ..ModelPrompt::default() };
     // Include all tools, since this is the upper bound of the size.
-    add_rules_and_tools(&mut prompt, request.interaction, models.config.scope_limit, None, true);
+    let scope = models.config.scope_limit;
+    add_rules_and_tools(&mut prompt, request.interaction, request.role, scope, None, true);
     // A task begins without a plan, which the planning model makes.
     let client = &models.plan;
     let request =
@@ -172,14 +174,16 @@ fn with_xml_calls(prompt: ModelPrompt, has_tools: bool) -> ModelPrompt {
 fn add_rules_and_tools(
     prompt: &mut ModelPrompt,
     interaction: InteractionMode,
+    role: TaskRole,
     scope: u32,
     memory: Option<&str>,
     is_in_studio: bool,
 ) {
-    let more = match interaction {
-        InteractionMode::Act => prompt::ACT.replace("SCOPE", &scope.to_string()),
-        InteractionMode::Plan => prompt::PLAN.to_owned(),
-        InteractionMode::Ask => prompt::ASK.to_owned(),
+    let more = match (role, interaction) {
+        (TaskRole::Reviewer { .. }, _) => prompt::REVIEWER.to_owned(),
+        (TaskRole::Solo, InteractionMode::Act) => prompt::ACT.replace("SCOPE", &scope.to_string()),
+        (TaskRole::Solo, InteractionMode::Plan) => prompt::PLAN.to_owned(),
+        (TaskRole::Solo, InteractionMode::Ask) => prompt::ASK.to_owned(),
     };
     prompt.rules = format!("{}{more}", prompt::RULES);
     if let Some(memory) = memory {
@@ -195,8 +199,9 @@ fn add_rules_and_tools(
         about: tool.about.to_owned(),
         schema: (tool.schema)().to_value(),
     };
-    let is_offered =
-        |it: &&OwnTool| it.is_within(interaction) && (is_in_studio || !it.needs_studio());
+    let is_offered = |it: &&OwnTool| {
+        it.is_within(interaction) && it.is_for_role(role) && (is_in_studio || !it.needs_studio())
+    };
     prompt.tools = TOOLS.iter().filter(is_offered).map(tool).collect();
 }
 
@@ -284,6 +289,7 @@ impl Engine {
         add_rules_and_tools(
             &mut prompt,
             state.interaction,
+            state.role,
             scope,
             memory,
             self.planner.scene.is_open_in_studio(),
@@ -411,10 +417,12 @@ impl Engine {
             return message;
         }
         let mut equipped = ModelPrompt::default();
-        let interaction = self.workflow(workflow).map_or(InteractionMode::Act, |it| it.interaction);
+        let own = self.workflow(workflow);
+        let (interaction, role) = own.map(|it| (it.interaction, it.role)).unwrap_or_default();
         add_rules_and_tools(
             &mut equipped,
             interaction,
+            role,
             0,
             None,
             self.planner.scene.is_open_in_studio(),

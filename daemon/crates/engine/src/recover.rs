@@ -476,6 +476,7 @@ impl Engine {
 mod tests {
     use scene_schemas::entry::InteractionMode;
     use scene_schemas::proposal::Mode;
+    use scene_schemas::review::TaskRole;
     use vector_ledger::AppendBatch;
 
     use super::*;
@@ -496,6 +497,7 @@ mod tests {
             follows: None,
             guards: None,
             served: false,
+            role: TaskRole::Solo,
         };
         let batch = AppendBatch { workflow: None, entries: vec![started], blobs: Vec::new() };
         ledger.append(batch).unwrap();

@@ -53,7 +53,7 @@ impl Engine {
         // The proposals of other tasks are not part of the context.
         self.planner.drop_overlay_from(0, &self.executor);
         let context = self.select_context(&request, &driver);
-        let UserRequest { goal, attached, interaction, follows } = request;
+        let UserRequest { goal, attached, interaction, follows, role } = request;
         let started = Entry::Started {
             place: self.target.place(),
             goal,
@@ -64,6 +64,7 @@ impl Engine {
             follows,
             guards: model_request::driver_guards(&driver),
             served: self.executor.is_served(),
+            role,
         };
         let entries = std::iter::once(started).chain(context).collect();
         self.executor.begin_workflow(entries, driver)

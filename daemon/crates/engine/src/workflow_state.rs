@@ -86,6 +86,9 @@ impl WorkflowReading {
             | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }
+            | Entry::ReviewStarted { .. }
+            | Entry::Reviewed { .. }
+            | Entry::ReviewFailed { .. }
             | Entry::Answered { .. }
             | Entry::Refused { .. }
             | Entry::Planned { .. }
@@ -185,6 +188,7 @@ mod tests {
     use scene_schemas::Fingerprint;
     use scene_schemas::entry::{FilePlace, Finish, InteractionMode, Place};
     use scene_schemas::proposal::Mode;
+    use scene_schemas::review::TaskRole;
     use vector_ledger::AppendBatch;
 
     use super::*;
@@ -201,6 +205,7 @@ mod tests {
             follows: None,
             guards: None,
             served: false,
+            role: TaskRole::Solo,
         };
         let batch = AppendBatch { workflow: None, entries: vec![started], blobs: Vec::new() };
         ledger.append(batch).unwrap()[0].seq

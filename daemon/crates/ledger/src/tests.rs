@@ -4,6 +4,7 @@ use std::sync::Barrier;
 
 use scene_schemas::entry::{FilePlace, Finish, InteractionMode, Phase, Place};
 use scene_schemas::proposal::Mode;
+use scene_schemas::review::TaskRole;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -33,6 +34,7 @@ fn started() -> Entry {
         follows: None,
         guards: None,
         served: false,
+        role: TaskRole::Solo,
     }
 }
 

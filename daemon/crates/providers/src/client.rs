@@ -218,6 +218,8 @@ pub struct TaskModels {
     /// The model that edits and answers.
     pub edit: Arc<ModelClient>,
     pub plan: Arc<ModelClient>,
+    /// The model that reviews proposals.
+    pub review: Arc<ModelClient>,
     /// The settings that apply to all of them.
     pub config: Arc<ModelConfig>,
     threads: Arc<RequestThreads>,
@@ -256,6 +258,14 @@ impl TaskModels {
         self.config == other.config
             && self.edit.chosen_model == other.edit.chosen_model
             && self.plan.chosen_model == other.plan.chosen_model
+            && self.review.chosen_model == other.review.chosen_model
+    }
+
+    /// Returns the models of a reviewer: the one that reviews, for everything.
+    #[must_use]
+    pub fn for_review(&self) -> Self {
+        let client = || Arc::clone(&self.review);
+        Self { edit: client(), plan: client(), ..self.clone() }
     }
 
     pub fn spending_caps(&self) -> SpendingCaps {
@@ -292,7 +302,10 @@ pub(super) fn load_models_with(
     let capture = ReplyCapture::new(home, Duration::from_hours(24 * days));
     capture.remove_expired();
     let client = |action| -> Result<Option<ModelClient>, String> {
-        let choice = choose_model(said, Some(action), &config, &catalogue, keys)
+        // A review is worth most by another model than the one that made the change.
+        let is_routed = action == ModelAction::Review && config.routes.contains_key(&action);
+        let requested = said.filter(|_| !is_routed);
+        let choice = choose_model(requested, Some(action), &config, &catalogue, keys)
             .map_err(|ChoiceError(error)| error)?;
         match choice {
             ModelChoice::Offline(_) => Ok(None),
@@ -307,13 +320,17 @@ pub(super) fn load_models_with(
     let Some(edit) = client(ModelAction::Edit)?.map(Arc::new) else {
         return Ok(None);
     };
-    let plan = match client(ModelAction::Plan)? {
-        Some(plan) if plan.chosen_model != edit.chosen_model => Arc::new(plan),
-        _ => Arc::clone(&edit),
+    let other = |action| -> Result<Arc<ModelClient>, String> {
+        Ok(match client(action)? {
+            Some(other) if other.chosen_model != edit.chosen_model => Arc::new(other),
+            _ => Arc::clone(&edit),
+        })
     };
+    let (plan, review) = (other(ModelAction::Plan)?, other(ModelAction::Review)?);
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(1).thread_name("models").enable_all().build();
     let runtime = runtime.map_err(|error| format!("requests cannot be sent: {error}"))?;
     let threads = RequestThreads { handle: runtime.handle().clone(), runtime: Some(runtime) };
-    Ok(Some(TaskModels { edit, plan, config: Arc::new(config), threads: Arc::new(threads) }))
+    let (config, threads) = (Arc::new(config), Arc::new(threads));
+    Ok(Some(TaskModels { edit, plan, review, config, threads }))
 }

@@ -109,6 +109,13 @@ pub(in super::super) async fn script(
     Ok(Json(daemon.proposed_script(proposal, query.script).await?))
 }
 
+pub(in super::super) async fn review(
+    State(daemon): State<DaemonHandle>,
+    EntryId(proposal): EntryId,
+) -> ApiResult<WorkflowStarted> {
+    Ok(Json(daemon.review(proposal).await?))
+}
+
 pub(in super::super) async fn picture(
     State(daemon): State<DaemonHandle>,
     EntryId(proposal): EntryId,

@@ -88,6 +88,7 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
             PageChange::Drop { key: permission_key(*call) },
             put_item(key.clone(), permission_answer(&key, *answer)),
         ],
+        Event::Review { proposal, text } => notice(&format!("Proposal {proposal}: {text}"), &[]),
         Event::Commented { count, is_reply, .. } => notice(&comment_note(*count, *is_reply), &[]),
         Event::RuleAdded { text } => notice(&format!("You allowed {text}"), &[]),
         Event::RuleRevoked { .. } => notice("You revoked a rule of this task", &[]),

@@ -17,6 +17,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("ui.js", JS, include_str!("assets/ui.js")),
     ("now.js", JS, include_str!("assets/now.js")),
     ("drafts.js", JS, include_str!("assets/drafts.js")),
+    ("findings.js", JS, include_str!("assets/findings.js")),
     ("steps.js", JS, include_str!("assets/steps.js")),
     ("attached.js", JS, include_str!("assets/attached.js")),
     ("mentions.js", JS, include_str!("assets/mentions.js")),

@@ -94,7 +94,8 @@ impl PageMessage {
             },
             proposal: match event {
                 Event::ProposalMapped { proposal, .. }
-                | Event::ProposalChanged { proposal, .. } => Some(*proposal),
+                | Event::ProposalChanged { proposal, .. }
+                | Event::Review { proposal, .. } => Some(*proposal),
                 _ => None,
             },
             from: match event {

@@ -68,7 +68,7 @@ pub use self::replan::{
 pub use self::rows::{change_note, group_by_instance, short_values};
 pub use self::set_many::member_rows;
 pub use self::split::{Ownership, SplitProposal, split_by_owner};
-pub use self::text::{commentable_lines, preview_text};
+pub use self::text::{BRIEF_PREVIEW, commentable_lines, preview_text};
 pub use self::title::{
     common_class, count_class, count_instances, create_title, list_properties, set_all_title,
     set_title,

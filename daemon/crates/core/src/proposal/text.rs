@@ -5,14 +5,14 @@ use scene_schemas::comment::{CommentSide, CommentSubject};
 use scene_schemas::proposal::{Change, DiffLine, Hunk, Preview, Row, ScriptDiff};
 use scene_schemas::{InstancePath, Value};
 
-/// Maximum length of the text; omitted lines are counted.
-const LONGEST: usize = 8_000;
+/// The usual maximum length of the text, in bytes.
+pub const BRIEF_PREVIEW: usize = 8_000;
 
 /// Marks a last line without a line end.
 const UNENDED: &str = "\\ No newline at end of file";
 
-/// Formats a preview as text.
-pub fn preview_text(preview: &Preview) -> String {
+/// Formats a preview as text of at most `longest` bytes; omitted lines are counted.
+pub fn preview_text(preview: &Preview, longest: usize) -> String {
     let mut lines: Vec<String> = preview.rows.iter().map(row_text).collect();
     if preview.more_rows > 0 {
         lines.push(format!("… and {} more operations", preview.more_rows));
@@ -22,7 +22,7 @@ pub fn preview_text(preview: &Preview) -> String {
     }
     let mut text = String::new();
     for (at, line) in lines.iter().enumerate() {
-        if text.len() + line.len() > LONGEST {
+        if text.len() + line.len() > longest {
             text.push_str(&format!("… {} more lines are left out\n", lines.len() - at));
             break;
         }
@@ -141,6 +141,10 @@ fn hunk_lines(hunk: &Hunk, lines: &mut Vec<String>) {
 mod tests {
     use super::*;
 
+    fn brief_text(preview: &Preview) -> String {
+        preview_text(preview, BRIEF_PREVIEW)
+    }
+
     fn path(text: &str) -> InstancePath {
         text.parse().unwrap()
     }
@@ -178,7 +182,7 @@ mod tests {
             after: Some(Value::Bool(true)),
         };
         let created = Change::Created { props: vec![("Locked".to_owned(), Value::Bool(true))] };
-        let said = preview_text(&preview(
+        let said = brief_text(&preview(
             vec![created, set, Change::Deleted { count: 3 }],
             &["a", "b", "c"],
         ));
@@ -211,15 +215,15 @@ mod tests {
             removed: 1,
             hunks,
         };
-        let said = preview_text(&Preview { scripts: vec![script], ..Preview::default() });
+        let said = brief_text(&Preview { scripts: vec![script], ..Preview::default() });
         assert!(said.ends_with(" a\n-b\n+b\n\\ No newline at end of file\n"), "{said}");
     }
 
     #[test]
     fn omitted_lines_are_counted() {
         let many = vec![Change::Deleted { count: 1 }; 1_000];
-        let said = preview_text(&preview(many, &[]));
-        assert!(said.len() < LONGEST + 100, "{}", said.len());
+        let said = brief_text(&preview(many, &[]));
+        assert!(said.len() < BRIEF_PREVIEW + 100, "{}", said.len());
         assert!(said.ends_with(" more lines are left out\n"), "{said}");
     }
 }

@@ -42,6 +42,7 @@ mod read_script;
 mod rename_instance;
 mod render_scene;
 mod replace_text;
+mod report_review;
 mod reveal;
 mod run_luau;
 mod run_tests;
@@ -74,6 +75,7 @@ use scene_schemas::entry::{InteractionMode, Phase, Seq};
 use scene_schemas::permission::Permission;
 use scene_schemas::proposal::{Conflict, Proposal};
 use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
+use scene_schemas::review::TaskRole;
 use schemars::Schema;
 use serde_json::Value as Json;
 
@@ -85,6 +87,7 @@ pub use self::agent_tools::{AgentTool, agent_tools};
 pub use self::creation_stats::{CreationStats, count_creations};
 pub use self::fetch::{DiagnosticsRequest, FetchRequest, FetchScript};
 pub use self::playtest::{play_answer, plays_in_studio};
+pub use self::report_review::{REPORT_REVIEW, ReportedFinding, ReportedReview, parse_report};
 pub use self::search_assets::{StoreKind, StoreSearch};
 pub use self::studio_answers::describe_answer;
 pub use self::tool_list::tool_list;
@@ -139,6 +142,7 @@ pub static TOOLS: &[ToolSpec] = &[
     ask_clarification::TOOL,
     final_message::TOOL,
     complete::TOOL,
+    report_review::TOOL,
 ];
 
 #[derive(Debug, Clone, Copy)]
@@ -170,6 +174,17 @@ impl ToolSpec {
             InteractionMode::Act => true,
             InteractionMode::Plan => !self.is_change() && !self.has_effect(),
             InteractionMode::Ask => !self.is_change() && !self.has_effect() && !self.is_planning(),
+        }
+    }
+
+    /// Whether a model with this role can call the tool. A reviewer reads and reports; it asks nobody.
+    pub fn is_for_role(&self, role: TaskRole) -> bool {
+        match role {
+            TaskRole::Solo => self.name != REPORT_REVIEW,
+            TaskRole::Reviewer { .. } => {
+                let is_talk = matches!(self.run, ToolAction::Talk(_));
+                self.name == REPORT_REVIEW || !is_talk && !self.is_change() && !self.has_effect()
+            }
         }
     }
 
@@ -250,6 +265,10 @@ pub enum ModelAction {
     Question {
         question: String,
         answers: Vec<String>,
+    },
+    /// A reviewer has reported. What it found is in the arguments of the call.
+    Reviewed {
+        summary: String,
     },
     /// The task is complete.
     Done {

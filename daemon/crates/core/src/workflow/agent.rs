@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use super::{AGENT, CallStatus, PendingProposal, Workflow};
 use crate::prompt::CallOutcome;
-use crate::proposal;
+use crate::proposal::{self, BRIEF_PREVIEW};
 
 /// The number of latest calls that keep their answers.
 const KEPT: usize = 64;
@@ -125,5 +125,6 @@ impl Workflow {
 }
 
 fn applied_change(proposal: Seq, pending: &PendingProposal) -> AppliedChange {
-    AppliedChange { proposal, diff: proposal::preview_text(&pending.proposal.preview) }
+    let diff = proposal::preview_text(&pending.proposal.preview, BRIEF_PREVIEW);
+    AppliedChange { proposal, diff }
 }

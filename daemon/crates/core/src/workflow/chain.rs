@@ -71,6 +71,17 @@ impl LedgerState {
     }
 }
 
+impl Workflow {
+    /// Returns what the user asked for in this task: the goal, and later messages.
+    pub fn requests(&self) -> Vec<&str> {
+        let more = self.talk.turns().filter_map(|(_, source)| match source {
+            TurnSource::Person(text, _) => Some(text.as_str()),
+            _ => None,
+        });
+        std::iter::once(self.goal.as_str()).chain(more).collect()
+    }
+}
+
 impl<'a> TaskChain<'a> {
     /// Returns the current task.
     pub(super) fn last_task(&self) -> Option<&'a Workflow> {

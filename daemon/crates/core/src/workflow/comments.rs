@@ -165,7 +165,7 @@ fn with_quote(mut comment: Comment, pending: &PendingProposal) -> Comment {
     comment
 }
 
-fn line_text<'a>(
+pub(super) fn line_text<'a>(
     proposal: &'a Proposal,
     path: &InstancePath,
     side: CommentSide,

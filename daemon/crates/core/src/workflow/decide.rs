@@ -10,12 +10,14 @@ use scene_schemas::entry::{
 use scene_schemas::permission::{Permission, PermissionAnswer};
 use scene_schemas::proposal::{Ack, Mode, Proposal};
 use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::review::{ReviewReport, TaskRole};
 use scene_schemas::rule::TaskRule;
 use serde_json::{Value as Json, json};
 
 use super::comments::{answer_comments, comment_on_proposal, replies_in_message};
 use super::dependencies::{mark_stale, withdraw_for_replan, withdraw_later};
 use super::endings::{cancel_call, disconnect_agent, expire_pending, finish_workflow};
+use super::reviews::{end_review, start_review};
 use super::rules::revoke_rule;
 use super::{
     CallStatus, LedgerState, ModelTrouble, PendingProposal, PendingStatus, Workflow, guards,
@@ -51,6 +53,7 @@ pub enum WorkflowInput {
         follows: Option<Seq>,
         /// The guards for a model.
         guards: Option<Guards>,
+        role: TaskRole,
     },
     /// The user sends a further message, or answers a question.
     Asked { text: String, attached: Vec<AttachmentSnapshot> },
@@ -95,6 +98,10 @@ pub enum WorkflowInput {
     Comment { proposal: Seq, comments: Vec<Comment> },
     /// An agent says what it did about the comments on a proposal, one reply for each, in order.
     Reply { proposal: Seq, replies: Vec<String> },
+    /// A model starts to review a proposal, in a task of its own.
+    ReviewStarted { proposal: Seq, reviewer: Seq, model: String },
+    /// A review has ended, with a report or without one.
+    ReviewEnded { proposal: Seq, reviewer: Seq, outcome: Result<ReviewReport, Refusal> },
     /// The user revokes a rule of the task.
     RevokeRule { rule: Seq },
     /// The user gives the permission that a call needs, or refuses it.
@@ -169,6 +176,7 @@ pub fn decide(
         interaction,
         follows,
         guards,
+        role,
     } = input
     {
         return Ok(vec![Entry::Started {
@@ -181,6 +189,7 @@ pub fn decide(
             follows,
             guards,
             served: false,
+            role,
         }]);
     }
     let name = workflow;
@@ -223,6 +232,12 @@ pub fn decide(
             comment_on_proposal(workflow, proposal, comments)
         }
         WorkflowInput::Reply { proposal, replies } => answer_comments(workflow, proposal, replies),
+        WorkflowInput::ReviewStarted { proposal, reviewer, model } => {
+            start_review(workflow, proposal, reviewer, model)
+        }
+        WorkflowInput::ReviewEnded { proposal, reviewer, outcome } => {
+            Ok(end_review(workflow, proposal, reviewer, outcome))
+        }
         WorkflowInput::Revise { proposal, by } => revise_proposal(workflow, proposal, by),
         WorkflowInput::Applying { proposals, file, before, acks } => {
             Ok(vec![Entry::Applying { proposals, file, before, acks }])
@@ -495,6 +510,10 @@ fn handle_action(workflow: &Workflow, call: Seq, talk: ModelAction) -> Vec<Entry
         ModelAction::Question { question, answers } => {
             vec![Entry::Questioned { call, question, answers }]
         }
+        ModelAction::Reviewed { summary } => vec![
+            Entry::Answered { call, answer: json!({ "reported": true }) },
+            Entry::Finished { outcome: Finish::Done, summary: Some(summary) },
+        ],
         ModelAction::Done { summary } => {
             let mut entries = Vec::new();
             // Completing a task ticks all open steps. A plan that was only made keeps them open.

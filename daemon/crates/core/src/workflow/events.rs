@@ -136,6 +136,17 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
         Entry::CommentsAnswered { proposal, replies } => {
             vec![commented(*proposal, replies.len(), true)]
         }
+        Entry::ReviewStarted { proposal, model, .. } => {
+            vec![Event::Review { proposal: *proposal, text: format!("{model} reviews it.") }]
+        }
+        Entry::Reviewed { proposal, report, .. } => {
+            let text = format!("The review is done: {}.", report.count_text());
+            vec![Event::Review { proposal: *proposal, text }]
+        }
+        Entry::ReviewFailed { proposal, reason, .. } => {
+            let text = format!("It was not reviewed: {reason}");
+            vec![Event::Review { proposal: *proposal, text }]
+        }
         Entry::Requested { request } => vec![Event::ContextStats {
             turns: request.turns,
             bytes: request.bytes,

@@ -11,13 +11,13 @@ use scene_schemas::command::Command;
 use scene_schemas::entry::{Entry, Guards, InteractionMode, Seq};
 use scene_schemas::proposal::Proposal;
 use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::review::TaskRole;
 use serde_json::{Value as Json, json};
 
 use super::chain::{CallStep, TaskChain};
 use super::read_lines::check_read;
-use super::talk::TurnSource;
 use super::{LedgerState, Workflow};
-use crate::tools::{self, CreationStats, Plan, count_creations};
+use crate::tools::{self, CreationStats, Plan, REPORT_REVIEW, count_creations};
 
 /// The key in an answer that replaces unchanged content.
 pub(super) const UNCHANGED: &str = "unchangedSinceStep";
@@ -52,6 +52,7 @@ pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), R
     let Some((tool, args)) = own.call(call) else {
         return Ok(());
     };
+    check_role(own.role, tool)?;
     check_interaction(own.interaction, tool)?;
     if own.guards.is_none() {
         return Ok(());
@@ -114,6 +115,21 @@ fn check_interaction(interaction: InteractionMode, tool: &str) -> Result<(), Ref
     Ok(())
 }
 
+/// Refuses calls that the role does not have.
+fn check_role(role: TaskRole, tool: &str) -> Result<(), Refusal> {
+    if tools::find_tool(tool).is_ok_and(|known| !known.is_for_role(role)) {
+        return match role {
+            TaskRole::Solo => refuse!("{tool}: This task reviews no proposal; call complete."),
+            TaskRole::Reviewer { .. } => {
+                refuse!(
+                    "{tool}: A reviewer changes and asks nothing. Read, and end with {REPORT_REVIEW}."
+                )
+            }
+        };
+    }
+    Ok(())
+}
+
 /// Sites whose pages may be read without being named: the references of Roblox developers.
 const SITES: [&str; 6] = [
     "create.roblox.com",
@@ -135,13 +151,7 @@ fn is_named(chain: &TaskChain<'_>, args: &Json) -> Result<(), Refusal> {
     if SITES.contains(&host.as_str()) {
         return Ok(());
     }
-    let texts = chain.0.iter().flat_map(|(_, workflow)| {
-        let more = workflow.talk.turns().filter_map(|(_, source)| match source {
-            TurnSource::Person(text, _) => Some(text.as_str()),
-            _ => None,
-        });
-        std::iter::once(workflow.goal.as_str()).chain(more)
-    });
+    let texts = chain.0.iter().flat_map(|(_, workflow)| workflow.requests());
     if !host.is_empty() && texts.map(str::to_lowercase).any(|text| mentions_host(&text, &host)) {
         return Ok(());
     }
@@ -182,8 +192,14 @@ fn ordinal_word(n: usize) -> String {
 }
 
 /// Returns a refusal if work is missing before the task is done: parts were created that may need
-/// behaviour, but no script.
+/// behaviour, but no script; or a reviewer has not reported.
 pub(super) fn missing_work(own: &Workflow) -> Option<Refusal> {
+    if let TaskRole::Reviewer { proposal } = own.role {
+        return Some(Refusal(format!(
+            "Report the review of proposal {proposal} with {REPORT_REVIEW}, also if there are no \
+             findings: a message is shown to nobody."
+        )));
+    }
     if !own.guards.as_ref().is_some_and(|guards| guards.needs_script) || has_opt_out(&own.goal) {
         return None;
     }

@@ -16,6 +16,7 @@ mod guards;
 mod permission;
 mod prompt_status;
 mod read_lines;
+mod reviews;
 mod rules;
 mod summary;
 mod supersession;
@@ -34,6 +35,7 @@ use scene_schemas::permission::Permission;
 use scene_schemas::proposal::{
     Ack, ImplicitTarget, ImplicitTargetReason, Mode, Proposal, WarningKind,
 };
+use scene_schemas::review::TaskRole;
 use serde_json::{Value as Json, json};
 
 use crate::prompt::{self, CallOutcome, UNMERGED, attachment_text};
@@ -41,10 +43,12 @@ use crate::prompt::{self, CallOutcome, UNMERGED, attachment_text};
 pub use self::decide::{AGENT, CALLS, WorkflowInput, decide};
 pub use self::events::{brief_json, events_of};
 pub use self::guards::check_call;
+pub use self::reviews::{ProposalReview, ReviewState, check_reviewable};
 pub use self::talk::{ModelConversation, ModelTrouble};
 
 use self::comments::TaskComments;
 use self::permission::GrantedPermissions;
+use self::reviews::TaskReviews;
 use self::rules::TaskRules;
 use self::talk::TurnSource;
 
@@ -73,6 +77,7 @@ pub struct Workflow {
     pub guards: Option<Guards>,
     /// Whether a daemon runs the task.
     pub is_served: bool,
+    pub role: TaskRole,
     /// The scripts that the model receives at the start.
     pub context: Option<TaskContext>,
     pub plan: Vec<Step>,
@@ -93,6 +98,8 @@ pub struct Workflow {
     proposals: BTreeMap<Seq, PendingProposal>,
     /// The comments on its proposals.
     comments: TaskComments,
+    /// The reviews of its proposals.
+    reviews: TaskReviews,
     /// The rules that the user added.
     rules: TaskRules,
     /// Whether its calls may play the game in Studio.
@@ -205,6 +212,7 @@ impl LedgerState {
             follows,
             guards,
             served,
+            role,
         } = &record.entry
         {
             // A task that follows a plan-only task carries out its plan.
@@ -223,6 +231,7 @@ impl LedgerState {
                 follows: *follows,
                 guards: guards.clone(),
                 is_served: *served,
+                role: *role,
                 context: None,
                 plan,
                 finished: None,
@@ -235,6 +244,7 @@ impl LedgerState {
                 names: HashMap::new(),
                 proposals: BTreeMap::new(),
                 comments: TaskComments::default(),
+                reviews: TaskReviews::default(),
                 rules: TaskRules::default(),
                 permissions: GrantedPermissions::default(),
                 talk: ModelConversation::default(),
@@ -409,6 +419,9 @@ impl Workflow {
             Entry::CommentsAnswered { proposal, replies } => {
                 self.comments.add_replies(*proposal, replies);
             }
+            Entry::ReviewStarted { .. } | Entry::Reviewed { .. } | Entry::ReviewFailed { .. } => {
+                self.reviews.apply_entry(entry);
+            }
             Entry::Answered { call, answer } => {
                 self.settle_call(*call, CallStatus::Answered(answer.clone()));
             }
@@ -507,6 +520,9 @@ impl Workflow {
             | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }
+            | Entry::ReviewStarted { .. }
+            | Entry::Reviewed { .. }
+            | Entry::ReviewFailed { .. }
             | Entry::Answered { .. }
             | Entry::Refused { .. }
             | Entry::Planned { .. }

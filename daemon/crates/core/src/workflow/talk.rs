@@ -200,6 +200,9 @@ impl ModelConversation {
             | Entry::CloudRunFinished { .. }
             | Entry::Commented { .. }
             | Entry::CommentsAnswered { .. }
+            | Entry::ReviewStarted { .. }
+            | Entry::Reviewed { .. }
+            | Entry::ReviewFailed { .. }
             | Entry::Answered { .. }
             | Entry::Refused { .. }
             | Entry::Planned { .. }

@@ -1,6 +1,7 @@
 //! Tests of decisions on small workflows, and of replaying them to the same state.
 
 mod model;
+mod reviews;
 
 use scene_schemas::Fingerprint;
 use scene_schemas::Refusal;
@@ -9,6 +10,7 @@ use scene_schemas::entry::{
     Seq,
 };
 use scene_schemas::proposal::{Ack, Class, Mode, Preview, Proposal, Warning, WarningKind};
+use scene_schemas::review::TaskRole;
 use serde_json::{Value as Json, json};
 
 use super::{CALLS, LedgerState, PendingStatus, WantedWork, WorkflowInput, check_call, decide};
@@ -52,6 +54,7 @@ impl Run {
             interaction,
             follows,
             guards,
+            role: TaskRole::Solo,
         })
         .unwrap();
         run
@@ -364,6 +367,7 @@ fn attachments_are_recorded_and_absent_in_old_ledgers() {
             follows,
             guards,
             served: false,
+            role: TaskRole::Solo,
         }
     };
     let read = |entry: Entry| {
@@ -410,6 +414,7 @@ fn beside(run: &mut Run, seq: Seq, after: &[Seq]) {
         follows,
         guards,
         served,
+        role: TaskRole::Solo,
     };
     let (tool, args) = ("create_instance".to_owned(), json!({}));
     let mut proposal = proposal("beside");

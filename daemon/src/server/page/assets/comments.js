@@ -60,7 +60,7 @@ const article = () => document.querySelector("#one .proposal[data-status=waiting
 function subjectOfLine(line) {
   const path = JSON.parse(line.closest(".script").dataset.path);
   const number = Number(line.dataset.n.trim().split(/\s+/).pop());
-  const cells = [...line.parentElement.children].filter((it) => !it.matches(".draft, [hidden]"));
+  const cells = [...line.parentElement.children].filter((it) => !it.matches(".draft, .beside, [hidden]"));
   const isLeft = line.closest(".p") !== null && cells.indexOf(line) % 2 === 0;
   const side = line.localName === "del" || (line.localName === "div" && isLeft) ? "before" : "after";
   return { kind: "line", path, side, line: number };
@@ -80,7 +80,7 @@ const isSame = (one, other) =>
   ["kind", "path", "side", "line", "property"].every((field) => one[field] === other[field]);
 
 /** Returns the element that a comment is about; null for the whole proposal, or if it is not shown. */
-function elementOf(shown, on) {
+export function elementOf(shown, on) {
   if (on.kind === "proposal") return null;
   const wanted = on.kind === "line" ? LINE : ROW;
   return [...shown.querySelectorAll(wanted)].find((it) => isSame(subjectOf(it), on)) ?? null;
@@ -112,11 +112,15 @@ function form(draft, at) {
 function place(shown, draft, at) {
   const box = form(draft, at);
   const element = elementOf(shown, draft.on);
-  if (element === null) {
-    shown.querySelector(".decision").before(box);
-  } else if (element.localName === "tr") {
+  if (element === null) shown.querySelector(".decision").before(box);
+  else putBeside(element, box, "draft-row");
+}
+
+/** Puts a box below a line or a row. A row's box is in a row of its own with the given class. */
+export function putBeside(element, box, rowClass) {
+  if (element.localName === "tr") {
     const row = document.createElement("tr");
-    row.className = "draft-row";
+    row.className = rowClass;
     row.append(document.createElement("td"));
     row.firstElementChild.colSpan = 3;
     row.firstElementChild.append(box);
@@ -151,13 +155,14 @@ function count(shown) {
   button.querySelector("span").textContent = number === 1 ? "Send 1 comment" : `Send ${number} comments`;
 }
 
-/** Begins a comment, or goes to the one that is there. */
-function begin(on) {
+/** Begins a comment, or goes to the one that is there. A text is added to it, once. */
+export function beginComment(on, text = "") {
   const shown = article();
   if (!shown) return;
   const all = drafts(shown.dataset);
   let at = all.findIndex((it) => isSame(it.on, on));
   if (at < 0) at = all.push({ on, text: "" }) - 1;
+  if (!all[at].text.includes(text)) all[at].text = [all[at].text, text].filter((it) => it !== "").join("\n");
   store(shown.dataset, all);
   focused = null;
   showComments();
@@ -170,7 +175,7 @@ function begin(on) {
 export function commentHere(stop) {
   const line = stop?.querySelector(".lines ins[data-n]") ?? stop?.querySelector(".lines del[data-n]");
   const row = stop?.matches("tbody[data-path]") ? stop.querySelector("tr.who") : null;
-  begin(line || row ? subjectOf(line ?? row) : { kind: "proposal" });
+  beginComment(line || row ? subjectOf(line ?? row) : { kind: "proposal" });
 }
 
 function change(field, run) {
@@ -248,5 +253,5 @@ addEventListener("pointerover", ({ target }) => {
   if (here.parentElement !== box) box.append(here);
 });
 
-act("comment-here", (button) => begin(subjectOf(button.closest(`${LINE}, ${ROW}`))));
+act("comment-here", (button) => beginComment(subjectOf(button.closest(`${LINE}, ${ROW}`))));
 act("drop-comment", (button) => drop(button));

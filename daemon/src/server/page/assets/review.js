@@ -1,6 +1,7 @@
 // The page of proposals: the list, the full view of one, and decisions by mouse or keyboard.
 
 import { commentHere, comments, showComments } from "./comments.js";
+import { showFindings } from "./findings.js";
 import { call, part } from "./daemon.js";
 import { approve, decide, reject } from "./decide.js";
 import { forgetDrafts, isWhole, isWithoutDrafts } from "./drafts.js";
@@ -243,6 +244,7 @@ function tick() {
     box.checked = !out.has(box.dataset.part) && !out.has(box.dataset.within);
     box.disabled = out.has(box.dataset.within);
   }
+  showFindings();
   showComments();
   showEdits();
   tickSteps(root);

@@ -6,6 +6,7 @@ use vector_core::proposal::group_by_instance;
 use vector_core::safe_line::safe_line;
 use vector_text_edit::WordDiff;
 
+use super::model_reviews::reviews_note;
 use super::proposal_view::{
     ELSEWHERE, check_view, decision_group, outcome_text, reason_view, rule_menu, warnings_view,
 };
@@ -33,6 +34,7 @@ pub(super) fn card_view(view: &ProposalView, verify: &Markup) -> Markup {
             p.dim { (reason_view(proposal)) }
             (check_view(proposal))
             (warnings_view(proposal))
+            (reviews_note(view))
             (instance_list(view))
             (first_lines(view))
             (verify)

@@ -9,6 +9,7 @@ mod comparison;
 mod conflict;
 mod diff;
 mod diff_line;
+mod model_reviews;
 mod pending_list;
 mod proposal_view;
 mod table;

@@ -10,6 +10,7 @@ use vector_core::safe_line::safe_line;
 
 use super::comparison::comparison_view;
 use super::diff::{self, DiffLayout, ScriptTargets};
+use super::model_reviews::reviews_section;
 use super::{
     EarlierVersions, Surroundings, author_name, goal_line, is_decidable, optional_seq, place_name,
     proposal_url, second_question, table, unit_key,
@@ -58,6 +59,7 @@ pub(super) fn proposal_view(
             @if let Some(earlier) = revised.as_ref().or(older.as_ref()) { (comparison_view(earlier, proposal, layout)) }
             (check_view(proposal))
             (warnings_view(proposal))
+            (reviews_section(view))
             (picture_view(view))
             (table::operation_table(proposal, &pieces))
             @if !proposal.preview.scripts.is_empty() {

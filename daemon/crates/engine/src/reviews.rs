@@ -1,0 +1,178 @@
+//! Reviews of pending proposals by a model: how one begins, and how its result reaches the task of the
+//! proposal.
+//!
+//! The reviewer is a task of its own: it knows the request and the change, and nothing of the
+//! conversation that led to it. It sees the place with the pending proposals of the reviewed task.
+
+use scene_schemas::Refusal;
+use scene_schemas::entry::{AttachmentSnapshot, InteractionMode, Seq};
+use scene_schemas::proposal::{Mode, PlayCheck, Proposal};
+use scene_schemas::review::{ReviewReport, TaskRole};
+use vector_core::prompt::fence_text;
+use vector_core::proposal::preview_text;
+use vector_core::workflow::{PendingProposal, Workflow, WorkflowInput, check_reviewable};
+use vector_ledger::LedgerError;
+use vector_providers::ProviderKind;
+
+use crate::{Engine, EngineError, ToolDriver, UserRequest, workflow_state};
+
+/// How much of a change is sent with the request, in bytes. A reviewer reads more of the scripts itself.
+const MAX_CHANGE: usize = 60_000;
+
+impl Engine {
+    /// Begins a review of a pending proposal, in a task of its own. Returns that task.
+    ///
+    /// # Errors
+    /// The proposal is not pending, is being reviewed already, or the driver is not a model; or the
+    /// ledger cannot be read or written.
+    pub fn begin_review(&mut self, proposal: Seq, driver: ToolDriver) -> Result<Seq, EngineError> {
+        let request = self.review_request(proposal)?;
+        let ToolDriver::Provider(ProviderKind::Model(models)) = driver else {
+            let why = "The offline planner reviews nothing. Choose a model in the settings, or set \
+                       `model` in vector.toml.";
+            return Err(Refusal::new(why).into());
+        };
+        let models = models.for_review();
+        let driver = ToolDriver::Provider(ProviderKind::Model(models));
+        let reviewer = self.begin_workflow(request, driver, Mode::Confirm)?;
+        self.note_review(reviewer, proposal)?;
+        Ok(reviewer)
+    }
+
+    /// Returns the request of a review: the change, the request that it answers, and what is known of it.
+    ///
+    /// # Errors
+    /// The proposal is not pending, or is being reviewed already.
+    pub fn review_request(&self, proposal: Seq) -> Result<UserRequest, EngineError> {
+        let Some((task, pending)) = self.find_proposal(proposal) else {
+            let why = format!("Proposal {proposal} is not pending in this place.");
+            return Err(Refusal(why).into());
+        };
+        let task = self.workflow(task).ok_or_else(|| Refusal::new("The task has ended."))?;
+        check_reviewable(task, proposal)?;
+        Ok(UserRequest {
+            goal: describe_review(task, proposal, &pending.proposal),
+            attached: vec![attach_change(proposal, pending)],
+            interaction: InteractionMode::Ask,
+            follows: None,
+            role: TaskRole::Reviewer { proposal },
+        })
+    }
+
+    /// Records in the task of a proposal that a reviewer is at work.
+    fn note_review(&mut self, reviewer: Seq, proposal: Seq) -> Result<(), EngineError> {
+        let Some((task, _)) = self.find_proposal(proposal) else {
+            return Ok(());
+        };
+        let model = self.workflow(reviewer).map_or_else(String::new, |it| it.driver.clone());
+        self.handle_input(task, WorkflowInput::ReviewStarted { proposal, reviewer, model })
+            .map(drop)
+    }
+
+    /// Records the results of reviewers that have ended. Returns the reviewers whose proposals were
+    /// decided or withdrawn meanwhile: nobody waits for them any more.
+    ///
+    /// # Errors
+    /// The ledger cannot be read or written.
+    pub fn settle_reviews(&mut self) -> Result<Vec<Seq>, EngineError> {
+        self.note_resumed_reviews()?;
+        let running = self.active_workflows().flat_map(|(task, it)| {
+            it.running_reviews().map(move |(proposal, reviewer)| (task, proposal, reviewer))
+        });
+        let running: Vec<(Seq, Seq, Seq)> = running.collect();
+        let mut needless = Vec::new();
+        for (task, proposal, reviewer) in running {
+            let is_pending =
+                self.find_proposal(proposal).is_some_and(|(_, it)| it.status.is_pending());
+            let is_at_work = self.workflow(reviewer).is_some_and(|it| it.finished.is_none());
+            if is_at_work && is_pending {
+                continue;
+            }
+            let outcome = if is_at_work {
+                needless.push(reviewer);
+                Err(Refusal::new("The proposal was decided before the review ended."))
+            } else {
+                self.read_report(reviewer, proposal)?
+            };
+            let ended = WorkflowInput::ReviewEnded { proposal, reviewer, outcome };
+            self.handle_input(task, ended)?;
+        }
+        Ok(needless)
+    }
+
+    /// Records reviewers whose start the task of their proposal does not know, because the process ended
+    /// between the two entries.
+    fn note_resumed_reviews(&mut self) -> Result<(), EngineError> {
+        let unknown = self.active_workflows().filter_map(|(reviewer, it)| {
+            let TaskRole::Reviewer { proposal } = it.role else { return None };
+            let (task, _) = self.find_proposal(proposal)?;
+            let known = self.workflow(task)?.reviews_of(proposal);
+            let is_known = known.iter().any(|it| it.reviewer == reviewer);
+            (it.finished.is_none() && !is_known).then_some((reviewer, proposal))
+        });
+        let unknown: Vec<(Seq, Seq)> = unknown.collect();
+        for (reviewer, proposal) in unknown {
+            match self.note_review(reviewer, proposal) {
+                // It was decided meanwhile: the reviewer ends by itself, and its report has no reader.
+                Ok(()) | Err(EngineError::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what a reviewer that has ended reported of a proposal.
+    fn read_report(
+        &self,
+        reviewer: Seq,
+        proposal: Seq,
+    ) -> Result<Result<ReviewReport, Refusal>, LedgerError> {
+        let Some((_, reviewed)) = self.find_proposal(proposal) else {
+            return Ok(Err(Refusal::new("The proposal is not pending any more.")));
+        };
+        if let Some(own) = self.workflow(reviewer) {
+            return Ok(own.review_report(&reviewed.proposal));
+        }
+        let state = workflow_state::read_workflow(self.executor.ledger(), reviewer)?;
+        Ok(match state.workflow(reviewer) {
+            Some(own) if own.finished.is_some() => own.review_report(&reviewed.proposal),
+            // Another process has it, or nobody resumes it.
+            Some(_) | None => Err(Refusal::new("The review was interrupted. Ask for another one.")),
+        })
+    }
+}
+
+fn attach_change(seq: Seq, pending: &PendingProposal) -> AttachmentSnapshot {
+    AttachmentSnapshot::Proposal {
+        proposal: seq,
+        title: pending.proposal.title.clone(),
+        status: pending.status.to_proposal_status(),
+        text: preview_text(&pending.proposal.preview, MAX_CHANGE),
+    }
+}
+
+/// Describes what is to be reviewed. Texts of others are in fences.
+fn describe_review(task: &Workflow, seq: Seq, proposal: &Proposal) -> String {
+    let mut text = format!("Review proposal {seq}, which is attached.\n");
+    match task.agent_name() {
+        Some(agent) => text.push_str(&format!(
+            "{agent} proposed it; what it was asked for is not known, so judge the change itself.\n"
+        )),
+        None => {
+            text.push_str("This was asked for:\n");
+            text.push_str(&fence_text(&task.requests().join("\n\n"), ""));
+        }
+    }
+    if !proposal.warnings.is_empty() {
+        text.push_str("Vector warns of this already; do not repeat it:\n");
+        let warnings: Vec<&str> = proposal.warnings.iter().map(|it| it.text.as_str()).collect();
+        text.push_str(&fence_text(&warnings.join("\n"), ""));
+    }
+    if let Some(PlayCheck { summary, errors, .. }) = &proposal.runs {
+        text.push_str("It was played on a copy of the place:\n");
+        let errors = errors.iter().map(|it| format!("{} ({})", it.message, it.peer));
+        let lines: Vec<String> = std::iter::once(summary.clone()).chain(errors).collect();
+        text.push_str(&fence_text(&lines.join("\n"), ""));
+    }
+    text
+}

@@ -1,0 +1,53 @@
+//! Reviews of proposals by a model, in the session of their place.
+
+use scene_schemas::api::{Failure, FailureKind, WorkflowStarted};
+use scene_schemas::entry::{Finish, Seq};
+use vector_core::workflow::WorkflowInput;
+use vector_engine::{EngineError, ToolDriver};
+
+use super::{SessionActor, WorkflowSlot, engine_failure};
+use crate::failure::failure;
+
+impl SessionActor {
+    /// Begins the review of a pending proposal by a model.
+    pub(super) fn start_review(
+        &mut self,
+        proposal: Seq,
+        model: Option<&str>,
+    ) -> Result<WorkflowStarted, Failure> {
+        let driver = match self.driver_of(model) {
+            ToolDriver::Missing { why, .. } => {
+                let hint = "Fix the problem, or choose another model in the settings.";
+                return Err(failure(FailureKind::Provider, why, hint));
+            }
+            driver => driver,
+        };
+        let request =
+            self.engine.review_request(proposal).map_err(|error| engine_failure(&error))?;
+        self.check_first_request(&driver, &request)?;
+        let begun = self.engine.begin_review(proposal, driver);
+        let workflow = begun.map_err(|error| engine_failure(&error))?;
+        self.workflow_slots.insert(workflow, WorkflowSlot::default());
+        Ok(WorkflowStarted { workflow })
+    }
+
+    /// Records the results of reviews that have ended, and ends those that nobody waits for.
+    pub(super) fn settle_reviews(&mut self) {
+        // A ledger error shows up again when the engine runs.
+        let needless = self.engine.settle_reviews().unwrap_or_default();
+        for reviewer in needless {
+            if let Err(error) = self.end_review(reviewer) {
+                self.stop_with_error(reviewer, &error);
+            }
+        }
+    }
+
+    fn end_review(&mut self, reviewer: Seq) -> Result<(), EngineError> {
+        if let Some(slot) = self.workflow_slots.get_mut(&reviewer) {
+            slot.active_request = None;
+            slot.is_stopped = false;
+        }
+        let outcome = Finish::NotApproved;
+        self.engine.handle_input(reviewer, WorkflowInput::Finish { outcome }).map(drop)
+    }
+}

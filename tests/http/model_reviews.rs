@@ -1,0 +1,177 @@
+//! Reviews of proposals by a model: with a clean context, in a task of its own, and recorded where a
+//! person decides.
+
+use serde_json::{Value as Json, json};
+use vector_tests::daemon::{Daemon, Plugin};
+
+use super::models::{Bench, calls, choose, plan, says, until};
+use crate::models::server::Reply;
+
+/// Another model than the one that makes the change.
+const ROUTE: &str = "routes.review = \"lmstudio/second\"";
+
+fn rename() -> Reply {
+    calls("rename_instance", json!({ "path": "game.Workspace.Wall", "newName": "Tower" }))
+}
+
+fn report() -> Reply {
+    let findings = json!([
+        { "severity": "low", "text": "Tower says little." },
+        { "severity": "high", "text": "A script waits for Wall.", "path": "game.Workspace.Tower", "property": "Name" },
+    ]);
+    calls("report_review", json!({ "summary": "Searched for the old name.", "findings": findings }))
+}
+
+/// Makes a request, and returns the proposal that the model made.
+fn proposed(plugin: &mut Plugin<'_>) -> u64 {
+    plugin.chat("rename the wall, please").ok();
+    until(plugin, &mut Vec::new(), "proposal_mapped")["proposal"].as_u64().unwrap()
+}
+
+fn review(plugin: &Plugin<'_>, proposal: u64) -> Json {
+    plugin.call("POST", &format!("/api/proposals/{proposal}/review"), &json!({})).ok()
+}
+
+fn shown(plugin: &Plugin<'_>, proposal: u64) -> Json {
+    plugin.call("GET", &format!("/api/proposals/{proposal}"), &Json::Null).ok()
+}
+
+/// Waits until a review has ended, and returns what its event says.
+fn ended(plugin: &mut Plugin<'_>) -> String {
+    plugin.until(|polled| {
+        let events = polled["events"].as_array()?.iter().map(|it| &it["event"]);
+        let mut texts =
+            events.filter(|it| it["event"] == "review").filter_map(|it| it["text"].as_str());
+        texts.find(|it| !it.ends_with("reviews it.")).map(str::to_owned)
+    })
+}
+
+#[test]
+fn proposal_is_reviewed_by_another_model_that_knows_the_request_and_the_change() {
+    let replies = vec![plan(), rename(), report(), says("Then not."), says("It is a gate.")];
+    let bench = Bench::new(replies, ROUTE);
+    let mut plugin = bench.plugin();
+    let proposal = proposed(&mut plugin);
+    let reviewer = review(&plugin, proposal)["workflow"].clone();
+    assert_eq!(ended(&mut plugin), "The review is done: 2 findings: 1 high, 1 low.");
+    let view = shown(&plugin, proposal);
+    assert_eq!(view["status"], "waiting");
+    let [found] = &view["reviews"].as_array().unwrap()[..] else { panic!("{view}") };
+    assert_eq!(found["reviewer"], reviewer);
+    assert_eq!((&found["state"], &found["model"]), (&json!("done"), &json!("lmstudio/second")));
+    assert_eq!(found["summary"], "Searched for the old name.");
+    let texts: Vec<&Json> =
+        found["findings"].as_array().unwrap().iter().map(|it| &it["finding"]["text"]).collect();
+    assert_eq!(texts, ["A script waits for Wall.", "Tower says little."]);
+    assert_eq!(found["findings"][0]["about"], "Name of game.Workspace.Tower");
+    // It was asked with the request and the change, and with nothing of the conversation.
+    let asked = bench.server.requests()[2].body.clone();
+    assert_eq!(asked["model"], "second");
+    let text = asked["messages"].to_string();
+    assert!(text.contains("rename the wall, please") && text.contains("Wall"), "{text}");
+    assert!(!text.contains("start_plan"), "{text}");
+    let tools: Vec<&str> = asked["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|it| it["function"]["name"].as_str())
+        .collect();
+    assert!(tools.contains(&"report_review") && tools.contains(&"read_script"), "{tools:?}");
+    assert!(
+        !tools.contains(&"rename_instance") && !tools.contains(&"ask_clarification"),
+        "{tools:?}"
+    );
+    // The conversation goes on with the model that proposed.
+    let no = json!({ "say": "reject", "reason": "A script waits for it." });
+    plugin.decide(proposal, no).ok();
+    until(&mut plugin, &mut Vec::new(), "done");
+    plugin.chat("what is it then?").ok();
+    until(&mut plugin, &mut Vec::new(), "done");
+    let last = bench.server.requests().pop().unwrap().body;
+    assert_eq!(last["model"], "first");
+    let text = last["messages"].to_string();
+    assert!(text.contains("Then not.") && !text.contains("Review proposal"), "{text}");
+}
+
+#[test]
+fn decision_ends_the_review_that_is_running() {
+    let bench = Bench::new(vec![plan(), rename(), report(), says("Then not.")], ROUTE);
+    bench.server.hold_back(2, true);
+    let mut plugin = bench.plugin();
+    let proposal = proposed(&mut plugin);
+    let reviewer = review(&plugin, proposal)["workflow"].clone();
+    bench.server.wait_at_gate(1);
+    let twice = plugin.call("POST", &format!("/api/proposals/{proposal}/review"), &json!({}));
+    let says = twice.body["error"].to_string();
+    assert!(twice.status == 409 && says.contains("is being reviewed already"), "{says}");
+    plugin.decide(proposal, json!({ "say": "reject" })).ok();
+    let text = ended(&mut plugin);
+    assert!(text.contains("The proposal was decided before the review ended"), "{text}");
+    let task = plugin.call("GET", &format!("/api/workflows/{reviewer}"), &Json::Null).ok();
+    assert_eq!(task["state"], "finished", "{task}");
+    bench.server.open();
+    let late = plugin.call("POST", &format!("/api/proposals/{proposal}/review"), &json!({}));
+    assert_eq!(late.status, 409, "{}", late.body);
+}
+
+#[test]
+fn killed_daemon_resumes_a_review_and_records_it_once() {
+    let mut bench = Bench::new(vec![plan(), rename(), says("lost"), report()], ROUTE);
+    bench.server.hold_back(2, true);
+    let credential;
+    let proposal;
+    {
+        let mut plugin = bench.plugin();
+        proposal = proposed(&mut plugin);
+        review(&plugin, proposal);
+        bench.server.wait_at_gate(1);
+        credential = plugin.credential.clone();
+    }
+    bench.daemon.take().unwrap().kill();
+    bench.server.open();
+    bench.start();
+    let mut plugin = Plugin::hello(bench.daemon(), "window-1", &credential);
+    plugin.tell_place();
+    assert_eq!(ended(&mut plugin), "The review is done: 2 findings: 1 high, 1 low.");
+    let view = shown(&plugin, proposal);
+    assert_eq!(view["reviews"].as_array().unwrap().len(), 1, "{view}");
+    assert_eq!(view["reviews"][0]["state"], "done");
+    assert_eq!(bench.server.requests()[3].body["model"], "second");
+}
+
+#[test]
+fn report_that_cannot_be_used_is_asked_for_again_and_its_end_is_told() {
+    let bad = calls("report_review", json!({ "summary": "", "findings": [] }));
+    let replies = vec![plan(), rename(), bad, says("Looks good."), says("Really.")];
+    let bench = Bench::new(replies, "");
+    let mut plugin = bench.plugin();
+    let proposal = proposed(&mut plugin);
+    review(&plugin, proposal);
+    let text = ended(&mut plugin);
+    assert!(text.contains("lmstudio/first ended the review without a report"), "{text}");
+    let last = bench.server.requests()[4].body["messages"].to_string();
+    assert!(
+        last.contains("`summary` is empty") && last.contains("Report the review of proposal"),
+        "{last}"
+    );
+    assert_eq!(shown(&plugin, proposal)["reviews"][0]["state"], "failed");
+    assert_eq!(shown(&plugin, proposal)["status"], "waiting");
+}
+
+#[test]
+fn planner_without_a_model_reviews_nothing() {
+    let bench = Bench::new(Vec::new(), "");
+    let mut plugin = bench.plugin();
+    choose(&plugin, "offline");
+    plugin.chat("rename game.Workspace.Wall to Tower").ok();
+    let mapped = until(&mut plugin, &mut Vec::new(), "proposal_mapped");
+    let asked = format!("/api/proposals/{}/review", mapped["proposal"]);
+    let refused = plugin.call("POST", &asked, &json!({}));
+    let says = refused.body.to_string();
+    assert!(
+        refused.status == 409 && says.contains("The offline planner reviews nothing"),
+        "{says}"
+    );
+    let unknown = plugin.call("POST", "/api/proposals/99999/review", &json!({}));
+    assert_eq!(unknown.status, 404, "{}", unknown.body);
+}
