@@ -119,8 +119,12 @@ fn commit_contains_and_lists_applied_proposals() {
 #[test]
 fn escape_sequences_of_a_request_reach_neither_the_terminal_nor_the_commit() {
     let Some(bench) = Bench::new() else { return };
-    let prompt = "replace \"return 1\" with \"return 10\" in game.ServerStorage.One";
-    bench.edit(&format!("{prompt}\u{1b}]0;owned\u{7}\u{202e}"));
+    // The planner takes JSON texts, which have no characters below the blank.
+    let hidden = "return 10 --\u{9b}2J\u{202e}";
+    let prompt = format!("replace \"return 1\" with \"{hidden}\" in game.ServerStorage.One");
+    // A script that a screen shows otherwise than it runs is a warning.
+    let args = ["edit", "--project", "GAME", "--prompt", &prompt, "--yes", "--force"];
+    assert_eq!(bench.run(&args).code, 0);
     let dry = bench.commit(&["--dry-run"]);
     let done = bench.commit(&[]);
     let subject = bench.git(&["log", "-1", "--format=%B", "vector/1"]);

@@ -27,6 +27,8 @@ mod model;
 mod now;
 mod permission;
 mod phone;
+#[cfg(unix)]
+mod reviewed;
 mod rules;
 mod store;
 #[cfg(unix)]

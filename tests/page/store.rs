@@ -218,7 +218,10 @@ fn asset_whose_id_the_page_cannot_hold_is_not_mistaken_for_another() {
         StoreAsset::model(too_large, "Oak beyond"),
         StoreAsset::model(too_large - 1, "Oak before"),
     ]);
-    [held, too_large, too_large - 1].iter().for_each(|id| cloud.deliver(*id, model()));
+    for id in [held, too_large, too_large - 1] {
+        cloud.show(id, PIXEL.to_vec());
+        cloud.deliver(id, model());
+    }
     let bench = bench(&cloud);
     let browser = stage.browser();
     bench.enter(&browser);

@@ -32,7 +32,7 @@ fn project_with_spec(cloud: &FakeCloud) -> (Bench, u64) {
     let project = home.path().join("game");
     fs::create_dir_all(project.join("src")).unwrap();
     let tree = r#"{ "name": "Game", "tree": { "$className": "DataModel",
-        "ReplicatedStorage": { "Stages": { "$path": "src" } } } }"#;
+        "Workspace": { "$className": "Workspace" }, "ReplicatedStorage": { "Stages": { "$path": "src" } } } }"#;
     fs::write(project.join("default.project.json"), tree).unwrap();
     fs::write(project.join("src/Count.luau"), "return 3\n").unwrap();
     let mut command = std::process::Command::new(binary::vector());

@@ -80,6 +80,7 @@ fn proposal_card(rows: u32, lines: u32) -> ProposalCard {
         parts: rows,
         edited: Vec::new(),
         comments: Vec::new(),
+        reviews: Vec::new(),
     }
 }
 

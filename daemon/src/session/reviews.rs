@@ -1,9 +1,8 @@
 //! Reviews of proposals by a model, in the session of their place.
 
 use scene_schemas::api::{Failure, FailureKind, WorkflowStarted};
-use scene_schemas::entry::{Finish, Seq};
-use vector_core::workflow::WorkflowInput;
-use vector_engine::{EngineError, ToolDriver};
+use scene_schemas::entry::Seq;
+use vector_engine::ToolDriver;
 
 use super::{SessionActor, WorkflowSlot, engine_failure};
 use crate::failure::failure;
@@ -36,18 +35,10 @@ impl SessionActor {
         // A ledger error shows up again when the engine runs.
         let needless = self.engine.settle_reviews().unwrap_or_default();
         for reviewer in needless {
-            if let Err(error) = self.end_review(reviewer) {
-                self.stop_with_error(reviewer, &error);
+            if let Some(slot) = self.workflow_slots.get_mut(&reviewer) {
+                slot.active_request = None;
+                slot.is_stopped = false;
             }
         }
-    }
-
-    fn end_review(&mut self, reviewer: Seq) -> Result<(), EngineError> {
-        if let Some(slot) = self.workflow_slots.get_mut(&reviewer) {
-            slot.active_request = None;
-            slot.is_stopped = false;
-        }
-        let outcome = Finish::NotApproved;
-        self.engine.handle_input(reviewer, WorkflowInput::Finish { outcome }).map(drop)
     }
 }

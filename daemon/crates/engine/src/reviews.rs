@@ -5,7 +5,7 @@
 //! conversation that led to it. It sees the place with the pending proposals of the reviewed task.
 
 use scene_schemas::Refusal;
-use scene_schemas::entry::{AttachmentSnapshot, InteractionMode, Seq};
+use scene_schemas::entry::{AttachmentSnapshot, Finish, InteractionMode, Seq};
 use scene_schemas::proposal::{Mode, PlayCheck, Proposal};
 use scene_schemas::review::{ReviewReport, TaskRole};
 use vector_core::prompt::fence_text;
@@ -69,8 +69,8 @@ impl Engine {
             .map(drop)
     }
 
-    /// Records the results of reviewers that have ended. Returns the reviewers whose proposals were
-    /// decided or withdrawn meanwhile: nobody waits for them any more.
+    /// Records the results of reviewers that have ended, and ends those whose proposals were decided or
+    /// withdrawn meanwhile: nobody waits for them any more. Returns the latter.
     ///
     /// # Errors
     /// The ledger cannot be read or written.
@@ -90,6 +90,8 @@ impl Engine {
             }
             let outcome = if is_at_work {
                 needless.push(reviewer);
+                let finish = WorkflowInput::Finish { outcome: Finish::NotApproved };
+                self.handle_input(reviewer, finish)?;
                 Err(Refusal::new("The proposal was decided before the review ended."))
             } else {
                 self.read_report(reviewer, proposal)?

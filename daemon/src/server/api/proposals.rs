@@ -112,6 +112,7 @@ pub(in super::super) async fn script(
 pub(in super::super) async fn review(
     State(daemon): State<DaemonHandle>,
     EntryId(proposal): EntryId,
+    _: NoContent,
 ) -> ApiResult<WorkflowStarted> {
     Ok(Json(daemon.review(proposal).await?))
 }
