@@ -125,8 +125,8 @@ pub struct AssetContents {
     pub names: Vec<String>,
     /// The scripts among the instances.
     pub scripts: Vec<AssetScript>,
-    /// What the scan of the whole asset found, in the order of the instances. None if only the
-    /// columns above are known, as in an open place.
+    /// What was found in the whole asset: first what the scan found, in the order of the instances, then
+    /// the content that may not load. None if only the columns above are known, as in an open place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub findings: Option<Vec<AssetFinding>>,
 }
@@ -139,6 +139,28 @@ pub struct AssetFinding {
     pub at: u32,
     /// A sentence about the instance.
     pub text: String,
+    /// What the finding is about.
+    #[serde(default, skip_serializing_if = "AssetFindingKind::is_code")]
+    pub kind: AssetFindingKind,
+}
+
+/// What an [`AssetFinding`] is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AssetFindingKind {
+    /// What a script does, or what an instance holds that a script can read.
+    #[default]
+    Code,
+    /// An image, mesh, sound or other content that may not load.
+    Content,
+}
+
+impl AssetFindingKind {
+    /// Whether a finding is about what scripts do or can read.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_code(&self) -> bool {
+        *self == Self::Code
+    }
 }
 
 /// A script of an asset.
@@ -499,7 +521,7 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
-    use super::{AssetContents, AssetScript};
+    use super::{AssetContents, AssetFinding, AssetFindingKind, AssetScript};
 
     fn contents(parents: &[u32]) -> AssetContents {
         AssetContents {
@@ -526,6 +548,17 @@ mod tests {
         let mut other = contents(&[0, 1]);
         other.scripts = vec![AssetScript { at: 3, text: String::new() }];
         assert!(!other.is_sound());
+    }
+
+    #[test]
+    fn findings_of_old_ledgers_are_about_code() {
+        let old = r#"{"at":3,"text":"Line 1 requires a module."}"#;
+        let found: AssetFinding = serde_json::from_str(old).unwrap();
+        assert_eq!((found.at, found.kind), (3, AssetFindingKind::Code));
+        assert_eq!(serde_json::to_string(&found).unwrap(), old);
+        let content = AssetFinding { kind: AssetFindingKind::Content, ..found };
+        let written = serde_json::to_string(&content).unwrap();
+        assert_eq!(serde_json::from_str::<AssetFinding>(&written).unwrap(), content);
     }
 
     #[test]

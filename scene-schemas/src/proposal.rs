@@ -71,6 +71,8 @@ pub enum WarningKind {
     References,
     /// An inserted asset contains scripts.
     Scripts,
+    /// An inserted asset uses images, meshes, sounds or other content that may not load.
+    Content,
     /// Rojo syncs the place, so its files may overwrite changes made in Studio.
     Rojo,
     /// An edit was adapted to fit the script's text. Needs a second confirmation.

@@ -44,14 +44,14 @@ pub(super) fn tree(format: Format) -> Vec<u8> {
 }
 
 /// A cloud, and a home with a sample place.
-struct Bench {
-    cloud: FakeCloud,
-    home: Home,
-    place: PathBuf,
+pub(super) struct Bench {
+    pub(super) cloud: FakeCloud,
+    pub(super) home: Home,
+    pub(super) place: PathBuf,
 }
 
 impl Bench {
-    fn new(format: Format) -> Self {
+    pub(super) fn new(format: Format) -> Self {
         let home = Home::new();
         let place = home.path().join("place").with_extension(format.extension());
         fs::write(&place, places::sample(format)).unwrap();
@@ -61,7 +61,7 @@ impl Bench {
     }
 
     /// Inserts an asset into a place or project, below the Workspace.
-    fn insert(&self, target: &Path, asset: u64, key: Option<&str>) -> Output {
+    pub(super) fn insert(&self, target: &Path, asset: u64, key: Option<&str>) -> Output {
         self.insert_below(target, "Workspace", asset, key)
     }
 
@@ -199,7 +199,7 @@ fn failed_download_changes_nothing_and_says_what_to_do() {
 }
 
 /// A daemon that uses a cloud.
-fn daemon(bench: &Bench) -> (Daemon, Human, Json) {
+pub(super) fn daemon(bench: &Bench) -> (Daemon, Human, Json) {
     let ledger = bench.home.path().join("vector");
     let mut command = std::process::Command::new(binary::vector());
     command

@@ -7,6 +7,7 @@ mod failures;
 mod file_uploads;
 mod generation;
 mod insert;
+mod insert_content;
 #[cfg(unix)]
 mod key_leaks;
 mod keys;

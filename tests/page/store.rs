@@ -128,6 +128,45 @@ fn asset_is_found_shown_and_inserted() {
     browser.until_shown(".sheet .empty h1", "Try again in 90 s");
 }
 
+/// A model with a script, a part and a picture, which is asset 7.
+fn painted_model() -> Vec<u8> {
+    let texture = rbx_types::ContentId::from("rbxassetid://7");
+    let decal = InstanceBuilder::new("Decal").with_name("Face").with_property("Texture", texture);
+    let script = InstanceBuilder::new("Script").with_property("Source", "print(1)\n");
+    let model = InstanceBuilder::new("Model").with_name("Oak");
+    let model = model.with_children([decal, script, InstanceBuilder::new("Part")]);
+    let workspace = InstanceBuilder::new("Workspace").with_child(model);
+    let game = WeakDom::new(InstanceBuilder::new("DataModel").with_child(workspace));
+    places::encode(&game, Format::Rbxm)
+}
+
+#[test]
+fn content_that_does_not_load_is_shown_after_the_scripts() {
+    let Some(stage) = Stage::set() else { return };
+    let cloud = FakeCloud::start(vec![StoreAsset::model(20, "Oak")]);
+    cloud.show(20, PIXEL.to_vec());
+    cloud.deliver(20, painted_model());
+    cloud.withhold(7, 403);
+    let bench = bench(&cloud);
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.click(".tabs [data-page=store]");
+    search(&browser, "oak");
+    browser.until("document.querySelectorAll('.asset').length === 1");
+    browser.click(".asset [data-act=insert-asset]");
+    browser.until_shown("#log .card .title", "Insert asset 20");
+    let shown = bench.human.call("GET", "/api/proposals", &Json::Null).ok();
+    let card = shown["proposals"][0]["seq"].as_u64().unwrap();
+    browser.run("location.hash = arguments[0]", &[format!("#/proposals/{card}").into()]);
+    browser.until_shown("#one .warnings li:last-child", "is private or restricted");
+    browser.until_shown("#one .warnings li:last-child", "Oak.Face: Its ");
+    let names = browser
+        .is("[...document.querySelectorAll('#one .warnings b')].map((it) => it.textContent)");
+    assert_eq!(names, serde_json::json!(["Scripts", "Content"]));
+    let twice = browser.is("document.querySelectorAll('#one .warnings [data-twice]').length");
+    assert_eq!(twice, 0);
+}
+
 /// Types the parent of what is inserted, in place of what is in the field.
 fn type_parent(browser: &Browser<'_>, path: &str) {
     browser.run("document.querySelector('.target [name=parent]').value = ''", &[]);

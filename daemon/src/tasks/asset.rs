@@ -1,16 +1,19 @@
-//! The scan of a downloaded asset: what its files show, and what its scripts reach when they run in
-//! the sandbox of the runtime. It must not decide what happens to the asset.
+//! The download of an asset and its scan: what its files show, what its scripts reach when they run in
+//! the sandbox of the runtime, and what it uses that may not load. It must not decide what happens to
+//! the asset.
 
 use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use scene_schemas::command::{AssetContents, AssetFinding};
+use scene_schemas::command::{AssetContents, AssetFinding, AssetFindingKind};
 use vector_core::asset_limits::{AssetSource, check_asset_limits};
 use vector_core::asset_scan::{DownloadedAsset, name_scripts, scan_asset};
-use vector_place::AssetModel;
+use vector_place::{AssetModel, ContentUses};
 use vector_providers::http::CancelSwitch;
 use vector_runtime::{ModelAccess, WatchLimits, watch_model};
+
+use super::{asset_content, cloud};
 
 /// Stack of the thread that scans: the parser recurses.
 const STACK: usize = 64 << 20;
@@ -24,11 +27,31 @@ const LIMITS: WatchLimits =
 
 const NOT_RUN: &str = "The scripts of the asset could not be run to see what they reach.";
 
-/// Scans a downloaded asset. One that is not a model or is too large is refused when it is planned.
-pub(super) fn scan_download(file: Vec<u8>, cancel: &CancelSwitch) -> DownloadedAsset {
+/// Downloads an asset and scans it.
+///
+/// # Errors
+/// It cannot be downloaded, in a sentence that says what to do.
+pub(super) fn fetch_asset(asset: u64, cancel: &CancelSwitch) -> Result<DownloadedAsset, String> {
+    let key = cloud::find_assets_key()?;
+    let file = cloud::download_asset(asset, &key, cancel)?;
+    Ok(scan_download(file, cancel, |uses| asset_content::find_unresolved(uses, &key, cancel)))
+}
+
+/// Scans a downloaded asset, and has `check_content` find what it uses that may not load. One that is not
+/// a model or is too large is refused when it is planned.
+fn scan_download(
+    file: Vec<u8>,
+    cancel: &CancelSwitch,
+    check_content: impl FnOnce(&ContentUses) -> Vec<AssetFinding>,
+) -> DownloadedAsset {
     let model = AssetModel::read(&file).ok();
     let model = model.filter(|it| check_asset_limits(it.contents(), AssetSource::File).is_ok());
-    let findings = model.map(|model| scan_apart(model, |model| find_all(&model, cancel)));
+    let findings = model.map(|model| {
+        let uses = model.content_uses();
+        let mut found = scan_apart(model, |model| find_all(&model, cancel));
+        found.extend(check_content(&uses));
+        found
+    });
     DownloadedAsset { file, findings }
 }
 
@@ -71,7 +94,11 @@ fn describe_accesses(
     watched: Result<Vec<ModelAccess>, String>,
 ) -> Vec<AssetFinding> {
     let Ok(accesses) = watched else { return name_scripts(contents, NOT_RUN) };
-    let finding = |it: &ModelAccess| AssetFinding { at: it.at + 1, text: it.to_string() };
+    let finding = |it: &ModelAccess| AssetFinding {
+        at: it.at + 1,
+        text: it.to_string(),
+        kind: AssetFindingKind::Code,
+    };
     accesses.iter().map(finding).collect()
 }
 
@@ -93,11 +120,31 @@ mod tests {
         scene.encode().unwrap()
     }
 
+    fn none(_: &ContentUses) -> Vec<AssetFinding> {
+        Vec::new()
+    }
+
     #[test]
     fn asset_that_is_too_large_to_plan_is_not_scanned() {
         let cancel = CancelSwitch::new();
-        assert_eq!(scan_download(file(1_001, "require(7)"), &cancel).findings, None);
-        assert!(scan_download(file(2, "require(7)"), &cancel).findings.is_some());
+        assert_eq!(scan_download(file(1_001, "require(7)"), &cancel, none).findings, None);
+        assert!(scan_download(file(2, "require(7)"), &cancel, none).findings.is_some());
+    }
+
+    #[test]
+    fn content_follows_what_was_found_in_scripts() {
+        let found = |_: &ContentUses| {
+            let (at, text) = (1, "Its Texture is asset 7.".to_owned());
+            vec![AssetFinding { at, text, kind: AssetFindingKind::Content }]
+        };
+        let file = file(1, "require(7)");
+        let findings = scan_download(file, &CancelSwitch::new(), found).findings.unwrap();
+        let kinds: Vec<AssetFindingKind> = findings.iter().map(|it| it.kind).collect();
+        assert!(kinds.len() > 1 && kinds[0] == AssetFindingKind::Code, "{findings:?}");
+        assert_eq!(
+            kinds.iter().position(|it| *it == AssetFindingKind::Content),
+            Some(kinds.len() - 1)
+        );
     }
 
     #[test]
@@ -123,7 +170,7 @@ mod tests {
     fn cancelled_scan_says_so_at_every_script() {
         let cancel = CancelSwitch::new();
         cancel.cancel();
-        let found = scan_download(file(2, "print(1)"), &cancel).findings.unwrap();
+        let found = scan_download(file(2, "print(1)"), &cancel, none).findings.unwrap();
         let at: Vec<u32> =
             found.iter().filter(|it| it.text.contains("was ended")).map(|it| it.at).collect();
         assert_eq!(at, [2, 3]);

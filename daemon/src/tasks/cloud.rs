@@ -156,13 +156,24 @@ fn check_meshy_key(client: &CloudClient, key: &SecretKey) -> KeyCheck {
     }
 }
 
+/// Finds the key for downloads of assets.
+///
+/// # Errors
+/// A sentence about what is missing and what to do.
+pub(super) fn find_assets_key() -> Result<SecretKey, String> {
+    let otherwise = "insert the asset with the place open in Studio";
+    find_key(KeyPurpose::Assets, "Roblox delivers assets", otherwise)
+}
+
 /// Downloads the file of an asset.
 ///
 /// # Errors
 /// A sentence that says what to do.
-pub fn download_asset(asset: u64, cancel: &CancelSwitch) -> Result<Vec<u8>, String> {
-    let otherwise = "insert the asset with the place open in Studio";
-    let key = find_key(KeyPurpose::Assets, "Roblox delivers assets", otherwise)?;
+pub(super) fn download_asset(
+    asset: u64,
+    key: &SecretKey,
+    cancel: &CancelSwitch,
+) -> Result<Vec<u8>, String> {
     let client = cloud_client().map_err(|failure| failure.message)?;
     let download = async {
         let delivery = AssetDelivery { asset };

@@ -53,8 +53,7 @@ pub fn perform_fetch(work: &FetchWork, cancel: &CancelSwitch) -> Result<FetchRes
         }
         FetchRequest::StoreSearch(search) => cloud::search_store(search, cancel),
         FetchRequest::Asset(asset) => {
-            let file = cloud::download_asset(*asset, cancel)?;
-            return Ok(FetchResult::Asset(asset::scan_download(file, cancel)));
+            return asset::fetch_asset(*asset, cancel).map(FetchResult::Asset);
         }
         FetchRequest::Generate(request) => {
             return generate::generate_for_call(work, request, cancel);

@@ -4,6 +4,7 @@
 //! They must not decide or apply anything.
 
 mod asset;
+mod asset_content;
 pub mod asset_upload;
 pub mod attached_file;
 pub mod check;

@@ -16,11 +16,18 @@ use super::{FakeCloud, SharedState, json_answer, lock_state};
 
 /// A server of files.
 const FILE_HOST: &str = "c0.rbxcdn.com";
+const MISSING: &str = "Request asset was not found";
 
 impl FakeCloud {
     /// Has a file for an asset.
     pub fn deliver(&self, asset: u64, file: Vec<u8>) {
         lock_state(&self.state).files.insert(asset, file);
+    }
+
+    /// Refuses to deliver an asset with this status: 401 or 403 for one that is restricted, 404 for one
+    /// that was deleted.
+    pub fn withhold(&self, asset: u64, status: u16) {
+        lock_state(&self.state).withheld.insert(asset, status);
     }
 }
 
@@ -41,8 +48,14 @@ async fn locate_file(
     let Ok(asset) = id.parse::<u64>() else {
         return refuse(StatusCode::BAD_REQUEST, "The asset ID is not valid.");
     };
+    let withheld = lock_state(&state).withheld.get(&asset).copied();
+    if let Some(status) = withheld.and_then(|status| StatusCode::from_u16(status).ok()) {
+        let is_missing = status == StatusCode::NOT_FOUND;
+        let message = if is_missing { MISSING } else { "User is not authorized to access Asset." };
+        return refuse(status, message);
+    }
     if !lock_state(&state).files.contains_key(&asset) {
-        return refuse(StatusCode::NOT_FOUND, "Request asset was not found");
+        return refuse(StatusCode::NOT_FOUND, MISSING);
     }
     let location = format!("https://{FILE_HOST}/{asset}?encoding=gzip");
     let body = json!({

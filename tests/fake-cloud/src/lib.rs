@@ -88,6 +88,8 @@ struct CloudState {
     assets: Vec<StoreAsset>,
     /// The files of assets.
     files: BTreeMap<u64, Vec<u8>>,
+    /// The assets that are not delivered to anybody, with the status.
+    withheld: BTreeMap<u64, u16>,
     /// The pictures of assets.
     pictures: BTreeMap<u64, Vec<u8>>,
     /// The states of thumbnails that have no picture.

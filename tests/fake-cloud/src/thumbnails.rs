@@ -23,7 +23,8 @@ impl FakeCloud {
         lock_state(&self.state).pictures.insert(asset, png);
     }
 
-    /// Answers with this state for the thumbnail of an asset: `Pending`, `Blocked` or `Error`.
+    /// Answers with this state for the thumbnail of an asset: `Pending`, `Blocked` or `Error`. With an
+    /// empty one, the answer does not name the asset.
     pub fn set_thumbnail_state(&self, asset: u64, state: &'static str) {
         lock_state(&self.state).thumbnail_states.insert(asset, state);
     }
@@ -67,7 +68,8 @@ async fn list_thumbnails(
         let address = format!("https://{PICTURE_HOST}/{asset}");
         json!({ "targetId": asset, "state": "Completed", "imageUrl": address, "version": "TN3" })
     };
-    let data: Vec<Json> = ids.iter().map(entry).collect();
+    let is_named = |asset: &&u64| state.thumbnail_states.get(asset) != Some(&"");
+    let data: Vec<Json> = ids.iter().filter(is_named).map(entry).collect();
     json_answer(StatusCode::OK, &json!({ "data": data }))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! It must not know where the asset is inserted, and runs nothing.
 
-use scene_schemas::command::{AssetContents, AssetFinding};
+use scene_schemas::command::{AssetContents, AssetFinding, AssetFindingKind};
 use vector_luau::{ModelContent, ModelInstance, ModelValue};
 use vector_place::{AssetModel, MAX_READABLE_VALUES, ReadableContent};
 
@@ -10,7 +10,7 @@ use vector_place::{AssetModel, MAX_READABLE_VALUES, ReadableContent};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DownloadedAsset {
     pub file: Vec<u8>,
-    /// What was found in it; None if it was not scanned.
+    /// What was found in its code, and then in its content; None if it was not scanned.
     pub findings: Option<Vec<AssetFinding>>,
 }
 
@@ -48,7 +48,8 @@ pub fn scan_asset(model: &AssetModel, is_stopped: &dyn Fn() -> bool) -> Vec<Asse
 
 /// The same finding for every script of an asset: any of them may be the one that is kept.
 pub fn name_scripts(contents: &AssetContents, text: &str) -> Vec<AssetFinding> {
-    let finding = |at: u32| AssetFinding { at, text: text.to_owned() };
+    let kind = AssetFindingKind::Code;
+    let finding = |at: u32| AssetFinding { at, text: text.to_owned(), kind };
     contents.scripts.iter().map(|script| finding(script.at)).collect()
 }
 
@@ -64,7 +65,8 @@ fn scan_instances(
     is_stopped: &dyn Fn() -> bool,
 ) -> Vec<AssetFinding> {
     let found = vector_luau::scan_model(instances, is_stopped).into_iter();
-    found.map(|it| AssetFinding { at: it.at + 1, text: it.text }).collect()
+    let kind = AssetFindingKind::Code;
+    found.map(|it| AssetFinding { at: it.at + 1, text: it.text, kind }).collect()
 }
 
 fn list_instances(contents: &AssetContents) -> Vec<ModelInstance<'_>> {

@@ -200,7 +200,8 @@ pub(super) fn is_of_the_call(kind: WarningKind) -> bool {
         | WarningKind::NoMatch
         | WarningKind::ParentCreated
         | WarningKind::References => true,
-        WarningKind::Duplication
+        WarningKind::Content
+        | WarningKind::Duplication
         | WarningKind::FilesStay
         | WarningKind::Generated
         | WarningKind::LargeChange

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use scene_schemas::command::AssetContents;
+use scene_schemas::command::{AssetContents, AssetFinding, AssetFindingKind};
 use scene_schemas::proposal::{Change, Proposal, Row, ScriptDiff, WarningKind};
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{Fingerprint, InstanceId, InstancePath, Target};
@@ -230,6 +230,7 @@ impl ProposalDraft<'_> {
         let paths = ContentPaths { contents, kept: &kept, positions, nodes: &nodes, parent };
         self.note_inserted_scripts(command, asset, &paths);
         self.warn_of_left_out(asset, &paths);
+        self.warn_of_content(&paths);
     }
 
     fn note_inserted_scripts(&mut self, command: u32, asset: u64, paths: &ContentPaths<'_>) {
@@ -306,6 +307,18 @@ impl ProposalDraft<'_> {
         }
     }
 
+    /// Warns of content that may not load. It harms nobody, so it needs no second confirmation.
+    fn warn_of_content(&mut self, paths: &ContentPaths<'_>) {
+        let found = list_findings(paths.contents, AssetFindingKind::Content).unwrap_or_default();
+        for finding in found.iter().take(MAX_FOUND) {
+            let at = (finding.at as usize).checked_sub(1);
+            let Some(at) = at.filter(|at| *at < paths.kept.len()) else { continue };
+            let fate = if paths.kept[at] { "" } else { " (left out)" };
+            let text = format!("{}{fate}: {}", paths.path(self.scene, at), finding.text);
+            self.add_warning(WarningKind::Content, text);
+        }
+    }
+
     /// Warns of what else is left out: links to packages, instances of unknown classes, and what is
     /// below a script.
     fn warn_of_left_out(&mut self, asset: u64, paths: &ContentPaths<'_>) {
@@ -337,6 +350,12 @@ impl ProposalDraft<'_> {
             }
         }
     }
+}
+
+/// What was found of this kind in an asset, or None if it was not searched.
+fn list_findings(contents: &AssetContents, kind: AssetFindingKind) -> Option<Vec<AssetFinding>> {
+    let found = contents.findings.as_ref()?.iter();
+    Some(found.filter(|it| it.kind == kind).cloned().collect())
 }
 
 /// Where the instances of an asset are, or would be.
@@ -376,10 +395,11 @@ impl ContentPaths<'_> {
     }
 }
 
-/// The findings of an asset by the numbers of its instances. If the whole asset was not scanned, its
-/// scripts are.
+/// The findings about the code of an asset by the numbers of its instances. If the whole asset was not
+/// scanned, its scripts are.
 fn group_findings(contents: &AssetContents) -> BTreeMap<u32, Vec<String>> {
-    let mut all = contents.findings.clone().unwrap_or_else(|| scan_contents(contents));
+    let found = list_findings(contents, AssetFindingKind::Code);
+    let mut all = found.unwrap_or_else(|| scan_contents(contents));
     let more = all.split_off(all.len().min(MAX_FOUND));
     let mut grouped: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     for finding in all {
@@ -425,20 +445,26 @@ fn join_named(named: Vec<String>, count: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use scene_schemas::command::{AssetFinding, AssetScript};
+    use scene_schemas::command::AssetScript;
 
     use super::*;
 
     #[test]
     fn scripts_beyond_the_listed_findings_are_not_shown_as_clean() {
         let mut contents = AssetContents::default();
-        let found = |at: u32| AssetFinding { at, text: format!("It is {at}.") };
+        let kind = AssetFindingKind::Code;
+        let found = |at: u32| AssetFinding { at, text: format!("It is {at}."), kind };
         let mut all: Vec<AssetFinding> = (0..MAX_FOUND).map(|_| found(1)).collect();
         all.extend([found(2), found(3), found(3)]);
+        // What may not load is listed apart, and does not count.
+        let content = AssetFinding { kind: AssetFindingKind::Content, ..found(4) };
+        all.insert(0, content.clone());
         contents.findings = Some(all);
         contents.scripts = vec![AssetScript { at: 3, text: String::new() }];
         let grouped = group_findings(&contents);
         assert_eq!(grouped[&1][MAX_FOUND], "1 more places are like these; read all of it.");
         assert_eq!(grouped[&3], ["2 findings in it did not fit on the card; read all of it."]);
+        assert!(!grouped.contains_key(&4), "{:?}", grouped[&4]);
+        assert_eq!(list_findings(&contents, AssetFindingKind::Content), Some(vec![content]));
     }
 }

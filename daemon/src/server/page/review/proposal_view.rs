@@ -250,6 +250,9 @@ fn warning_meaning(kind: WarningKind) -> (&'static str, &'static str) {
         WarningKind::Scripts => {
             ("Scripts", "What is inserted runs in your game: read it before you approve.")
         }
+        WarningKind::Content => {
+            ("Content", "It is inserted all the same; what does not load is not shown or heard.")
+        }
         WarningKind::Rojo => ("Rojo", "Rojo may overwrite changes in Studio with its files."),
         WarningKind::Fuzzy => (
             "Fuzzy match",
