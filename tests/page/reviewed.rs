@@ -81,6 +81,7 @@ fn finding_is_shown_beside_its_line_and_becomes_a_comment() {
     browser.reload();
     browser.until_shown("#one .hunk .beside", PROBLEM);
     assert_eq!(browser.is(DRAFTS), json!([[format!("Line {line}"), PROBLEM]]));
+    browser.until("document.querySelector('#one .proposal[data-seen]')");
     browser.click("#one [data-act=request-changes]");
     bench.human.until_status(proposal, "rejected");
     let comment = bench.human.shown(proposal)["comments"][0]["comment"].clone();
