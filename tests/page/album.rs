@@ -438,6 +438,27 @@ const STATES: &[(&str, Reach)] = &[
         tour.go(&format!("now/{task}"));
         tour.browser.until_shown("#log .card .cloud-run", "1 passed, 1 failed");
     }),
+    ("proposal-reviewed", |tour| {
+        choose(&tour.bench, "lmstudio/first");
+        let opened = tour.bench.human.open(&tour.bench.file).ok();
+        let edit = json!({
+            "path": "game.ServerScriptService.KillBricks",
+            "search": "local humanoid = character and character:FindFirstChildOfClass(\"Humanoid\")",
+            "replace": "local humanoid = character.Humanoid",
+        });
+        let call = json!({
+            "connection": "agent", "client": "agent", "id": "edit", "tool": "replace_text",
+            "session": opened["session"], "args": edit, "hold": 60,
+        });
+        let token = Daemon::agent_token(&ledger(&tour.bench.home));
+        let answer = tour.bench.daemon().call("POST", "/api/agents/calls", Some(&token), &call);
+        tour.edited = answer.ok()["outcome"]["proposal"].as_u64().unwrap();
+        tour.go(&format!("proposals/{}", tour.edited));
+        tour.browser.until("document.querySelector('#one [data-act=review]')");
+        tour.browser.click("#one [data-act=review]");
+        tour.browser.until_shown("#one .review", "2 findings");
+        tour.browser.until("document.querySelector('#one .hunk .beside')");
+    }),
 ];
 
 /// Two edits of a script.
@@ -529,7 +550,23 @@ fn replies() -> Vec<Reply> {
         says(first, End::Whole),
         calls("ask_clarification", back),
         Reply::plain(402, r#"{"error":{"message":"Insufficient credit."}}"#),
+        calls("report_review", review()),
     ]
+}
+
+/// What the reviewer reports of the last proposal.
+fn review() -> Json {
+    let path = "game.ServerScriptService.KillBricks";
+    let nil = "Parts of the course touch bricks too: `character` is nil then, and this line errors. Keep \
+               `character and`, and FindFirstChildOfClass, which a character without a Humanoid passes.";
+    let name = "`Humanoid` is found by its name now; a character whose Humanoid has another name is not hurt.";
+    json!({
+        "summary": "I read the script and who touches its bricks, and played it: one case errors.",
+        "findings": [
+            { "severity": "high", "text": nil, "path": path, "line": 11 },
+            { "severity": "low", "text": name },
+        ],
+    })
 }
 
 /// A cloud with trees, one of which Roblox does not show.
