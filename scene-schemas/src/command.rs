@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::path::InstancePath;
+use crate::sandbox::ScriptSandbox;
 use crate::text::TextEdit;
 use crate::value::Value;
 
@@ -426,6 +427,9 @@ pub enum Command {
         /// Their descendants are not inserted either.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_out: Vec<u32>,
+        /// The sandbox of the scripts that are kept. None if they run like any other script.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sandbox: Option<ScriptSandbox>,
         /// The blob that holds the asset as it was downloaded. None in an open place, where Studio
         /// loads it.
         #[serde(default, skip_serializing_if = "Option::is_none")]

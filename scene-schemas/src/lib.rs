@@ -24,6 +24,7 @@ pub mod proposal;
 pub mod refusal;
 pub mod review;
 pub mod rule;
+pub mod sandbox;
 pub mod text;
 pub mod upload;
 pub mod value;

@@ -66,7 +66,7 @@ impl Bench {
     }
 
     /// Reverts the newest proposal.
-    fn revert_last(&self) -> Output {
+    pub(super) fn revert_last(&self) -> Output {
         let log = self.home.run(&["log", "--json"], "").stdout;
         let mut records = log.lines().map(|line| serde_json::from_str::<Record>(line).unwrap());
         let is_proposal = |record: &Record| matches!(record.entry, Entry::Proposed { .. });
@@ -334,6 +334,7 @@ mod at_a_terminal {
         let script = person.answers("Insert game.Workspace.Tree.Spread? [y]es [n]o", "y");
         assert!(script.contains("local key = getfenv()"), "{script}");
         person.answers("Insert game.Workspace.Tree.Spread.Helper? [y]es [n]o", "n");
+        person.answers("Run kept scripts in a sandbox?", "n");
         let card = person.answers("[?]", "y");
         assert!(card.contains("It inserts 1 script of asset 4711"), "{card}");
         person.answers("Type yes to apply it despite that", "yes");

@@ -15,6 +15,7 @@ mod luau_tasks;
 mod meshy;
 mod place_versions;
 mod samples;
+mod sandboxed;
 mod search;
 mod sender;
 mod served;

@@ -77,6 +77,7 @@ fn proposal_card(rows: u32, lines: u32) -> ProposalCard {
         is_small_step: false,
         preview: Preview { rows: (0..shown).map(row).collect(), ..Preview::default() },
         more: rows - shown,
+        sandbox: None,
         parts: rows,
         edited: Vec::new(),
         comments: Vec::new(),

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use scene_schemas::command::{AssetContents, AssetScript, Props};
+use scene_schemas::sandbox::ScriptSandbox;
 use scene_schemas::text::{Position, TextEdit};
 use scene_schemas::value::canonical_json;
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Value};
@@ -349,6 +350,7 @@ pub fn commands() -> Vec<Command> {
             parent: at("game.Workspace.Tower"),
             contents: asset(),
             left_out: vec![2],
+            sandbox: Some(ScriptSandbox::new(vec![1])),
             blob: None,
             expect: expect("game.Workspace.Tower", &[]),
         },

@@ -10,7 +10,9 @@ use scene_schemas::Command;
 use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::{Proposal, Row};
 use vector_core::policy::needs_second_confirmation;
-use vector_core::proposal::{ProposalUnit, draft_part, draft_with_scripts, list_units};
+use vector_core::proposal::{
+    ProposalDraft, ProposalUnit, draft_part, draft_with_scripts, list_units,
+};
 use vector_core::workflow::{CALLS, WorkflowInput};
 use vector_engine::{EngineError, WorkflowRun};
 use vector_providers::model_choice::OFFLINE;
@@ -18,7 +20,7 @@ use vector_providers::model_choice::OFFLINE;
 use super::comment_prompt::write_comments;
 use super::edit::ReviewState;
 use super::edit_prompt::{OwnProposal, edit_proposal};
-use super::keep_prompt::{KEEP_HELP, choose_scripts, keep_key};
+use super::keep_prompt::{KEEP_HELP, KeptScripts, choose_scripts, keep_key};
 use super::rule_prompt::{RuleAnswer, ask_rule};
 use super::style::{PaintKind, TextStyle, terminal_line};
 use super::terminal::{Terminal, print_status};
@@ -169,11 +171,12 @@ fn keep_scripts(
     proposal: &Proposal,
     terminal: &Terminal,
 ) -> anyhow::Result<bool> {
-    let kept = choose_scripts(proposal, terminal)?;
-    if kept.is_empty() {
+    let Some(KeptScripts { scripts, sandbox }) = choose_scripts(proposal, terminal)? else {
         return Ok(false);
-    }
-    let revised = run.revise_proposal(seq, |draft| draft_with_scripts(draft, proposal, &kept));
+    };
+    let draft =
+        |draft: &mut ProposalDraft<'_>| draft_with_scripts(draft, proposal, &scripts, sandbox);
+    let revised = run.revise_proposal(seq, draft);
     Ok(show_refusal(revised)?.is_some())
 }
 

@@ -19,7 +19,7 @@ use super::comment_prompt::write_comments;
 use super::daemon_client::{DaemonClient, RouteRequest};
 use super::decision_prompt::{ChosenPieces, PieceChoice, ask_reject_reason, confirm_twice};
 use super::edit_prompt::{Edited, EditedProposal, Replacement, edit_proposal};
-use super::keep_prompt::{KEEP_HELP, choose_scripts, keep_key};
+use super::keep_prompt::{KEEP_HELP, KeptScripts, choose_scripts, keep_key};
 use super::rule_prompt::{RuleAnswer, ask_rule};
 use super::terminal::{Terminal, print_status};
 
@@ -225,11 +225,11 @@ impl RemoteReview<'_> {
         view: &ProposalView,
         keys: ExtraKeys,
     ) -> anyhow::Result<Option<CardOutcome>> {
-        let scripts = choose_scripts(&view.proposal, self.terminal)?;
-        if scripts.is_empty() {
+        let Some(KeptScripts { scripts, sandbox }) = choose_scripts(&view.proposal, self.terminal)?
+        else {
             return Ok(None);
-        }
-        match self.send_decision(view, Decision::Keep { scripts })? {
+        };
+        match self.send_decision(view, Decision::Keep { scripts, sandbox })? {
             Some(CardOutcome::Decided(kept)) => {
                 self.decide_card(&self.fetch_proposal(kept.proposal)?, keys).map(Some)
             }

@@ -10,7 +10,7 @@ use scene_schemas::proposal::ImplicitTarget;
 use scene_schemas::review::ReviewFinding;
 use scene_schemas::rule::TaskRule;
 use vector_core::policy;
-use vector_core::proposal::{ProposalUnit, cut_preview, list_units};
+use vector_core::proposal::{ProposalUnit, cut_preview, list_units, sandbox_state};
 use vector_core::rule;
 use vector_core::workflow::{
     LedgerState, PendingProposal, PendingStatus, ProposalReview, ReviewState, Workflow,
@@ -199,6 +199,7 @@ pub(super) fn proposal_card(workflow: &Workflow, seq: Seq, lines: usize) -> Opti
         is_small_step: policy::is_small_step(proposal),
         preview: cut.preview,
         more: cut.more,
+        sandbox: sandbox_state(proposal),
         parts: u32::try_from(units.len()).unwrap_or(u32::MAX),
         edited,
         comments: comments.map(|(it, reply)| comment_view(it, reply)).collect(),

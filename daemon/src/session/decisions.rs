@@ -97,9 +97,9 @@ impl SessionActor {
                 let taken = remaining_units(&proposal, parts)?;
                 self.draft_units(seq, &proposal, &taken)
             }
-            Decision::Keep { scripts } => {
+            Decision::Keep { scripts, sandbox } => {
                 let proposal = pending.proposal.clone();
-                self.draft_kept_scripts(seq, &proposal, scripts)
+                self.draft_kept_scripts(seq, &proposal, scripts, *sandbox)
             }
             Decision::Edit { edits } => {
                 let proposal = pending.proposal.clone();
@@ -126,15 +126,17 @@ impl SessionActor {
         self.engine.revise_proposal(seq, |draft| draft_part(draft, proposal, taken))
     }
 
-    /// Replaces a proposal with one that inserts scripts of its assets.
+    /// Replaces a proposal with one that inserts scripts of its assets, in a sandbox or not.
     fn draft_kept_scripts(
         &mut self,
         seq: Seq,
         proposal: &Proposal,
         scripts: &[u32],
+        sandbox: bool,
     ) -> Result<Seq, EngineError> {
         self.engine.check_readable()?;
-        self.engine.revise_proposal(seq, |draft| draft_with_scripts(draft, proposal, scripts))
+        self.engine
+            .revise_proposal(seq, |draft| draft_with_scripts(draft, proposal, scripts, sandbox))
     }
 
     /// Replaces a proposal with one that a person changed by hand.

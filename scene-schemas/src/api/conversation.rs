@@ -140,10 +140,13 @@ pub enum Decision {
         parts: Vec<ProposalPart>,
     },
     /// Insert scripts of an asset that are left out otherwise. A new proposal with them replaces this
-    /// one and waits for a decision.
+    /// one and waits for a decision. Only a person chooses the sandbox of the scripts.
     Keep {
-        /// Indices of the scripts in the preview, from 0.
+        /// Indices of the scripts in the preview, from 0. Without any, only the sandbox changes.
         scripts: Vec<u32>,
+        /// Whether all scripts that are kept by now run in a sandbox, also those kept before.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        sandbox: bool,
     },
     /// Change it by hand. A new proposal with these changes replaces this one and waits for a
     /// decision.
@@ -368,6 +371,10 @@ pub struct ProposalCard {
     pub preview: Preview,
     /// Number of further rows and lines that the preview has.
     pub more: u32,
+    /// Whether kept scripts of an asset run in a sandbox. None if no script is kept, or none can be
+    /// sandboxed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<bool>,
     /// Number of parts that can be left out: commands, and hunks of edited scripts.
     pub parts: u32,
     /// Indices of the preview's scripts whose hunks can be left out one by one, from 0, ascending.

@@ -14,6 +14,7 @@ use crate::command::{Fingerprint, InstanceId, Target};
 use crate::entry::Seq;
 use crate::path::InstancePath;
 use crate::playtest::Playtest;
+use crate::sandbox::ScriptSandbox;
 use crate::value::Value;
 
 /// An item of work for the plugin.
@@ -209,6 +210,10 @@ pub enum Action {
         /// descendants are not inserted either.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_out: Vec<u32>,
+        /// The sandbox of the scripts that are kept. The instances that become containers get
+        /// `Sandboxed` and `Capabilities` before they get a parent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sandbox: Option<ScriptSandbox>,
         /// The parent's fingerprint.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,

@@ -15,7 +15,9 @@ use scene_schemas::command::{AssetContents, AssetFinding};
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::ImplicitTarget;
 use scene_schemas::refusal::{Refusal, refuse};
-use vector_place::{AssetModel, EditedNodes, InstanceTable, JournalMark, Node, Scene, SceneState};
+use vector_place::{
+    AssetChoice, AssetModel, EditedNodes, InstanceTable, JournalMark, Node, Scene, SceneState,
+};
 
 use crate::asset_scan::DownloadedAsset;
 use crate::code::{CodeIndex, TextReaders};
@@ -382,7 +384,7 @@ impl PlanningScene {
         hash: &Fingerprint,
         blobs: &BlobStore,
         contents: &AssetContents,
-        left_out: &[u32],
+        choice: AssetChoice<'_>,
         parent: Node,
         after: impl FnMut(&Scene, Node),
     ) -> Result<(), Refusal> {
@@ -390,7 +392,7 @@ impl PlanningScene {
         let models = self.assets.models.borrow();
         match models.get(hash) {
             Some(KnownModel { model, .. }) if model.contents().has_same_instances(contents) => {
-                self.scene.insert_model(model, left_out, parent, after)
+                self.scene.insert_model(model, choice, parent, after)
             }
             _ => refuse!("The recorded contents of the asset are damaged."),
         }

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use rbx_dom_weak::ustr;
-use rbx_types::Variant;
+use rbx_types::{SecurityCapabilities, Variant};
 use scene_schemas::command::{AssetContents, AssetScript};
 use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::sandbox::ScriptSandbox;
 
 use super::change::UNIQUE;
 use super::tree::ROOT;
@@ -25,6 +26,19 @@ const OTHER_FILES: [(&[u8], &str); 9] = [
 ];
 
 const TERRAIN: &str = "Terrain";
+
+/// The properties that make an instance a sandboxed container.
+const SANDBOXED: &str = "Sandboxed";
+const CAPABILITIES: &str = "Capabilities";
+
+/// What a person chose of an asset that is inserted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AssetChoice<'a> {
+    /// The instances that are left out, by their numbers in the contents from 1, ascending.
+    pub left_out: &'a [u32],
+    /// The sandbox of the scripts that are kept. None if they run like any other script.
+    pub sandbox: Option<&'a ScriptSandbox>,
+}
 
 /// An asset as a model file.
 #[derive(Debug)]
@@ -107,22 +121,32 @@ impl Scene {
         Ok(contents)
     }
 
-    /// Inserts a model as the last children of `parent`, without the instances that are left out, by
-    /// their numbers in its contents. Calls `after` when each root is inserted. References out of what
-    /// is inserted become empty, and links of scripts to other texts than their own are dropped.
+    /// Inserts a model as the last children of `parent`, without what is left out of it and with the
+    /// sandbox of its scripts. Calls `after` when each root is inserted. References out of what is
+    /// inserted become empty, and links of scripts to other texts than their own are dropped.
     ///
     /// # Errors
-    /// The file cannot hold a name or a value; the scene is unchanged.
+    /// The file cannot hold a name or a value, or the sandbox has a capability that Vector does not
+    /// grant; the scene is unchanged.
     pub fn insert_model(
         &mut self,
         model: &AssetModel,
-        left_out: &[u32],
+        choice: AssetChoice<'_>,
         parent: Node,
         mut after: impl FnMut(&Self, Node),
     ) -> Result<(), Refusal> {
+        let AssetChoice { left_out, sandbox } = choice;
+        let bits = sandbox.map_or(Ok(0), ScriptSandbox::capability_bits);
+        let bits = bits.map_err(|name| {
+            Refusal(format!(
+                "The sandbox of the asset has the capability {name:?}, which this version of Vector \
+                 does not grant. Keep its scripts again, or update Vector."
+            ))
+        })?;
         let kept = model.contents.flag_inserted(left_out);
-        let inserted = model.nodes.iter().zip(kept).filter(|(_, is_kept)| *is_kept);
-        let inserted: Vec<u32> = inserted.map(|(node, _)| *node).collect();
+        let inserted = (1..).zip(&model.nodes).zip(kept).filter(|(_, is_kept)| *is_kept);
+        let (numbers, inserted): (Vec<u32>, Vec<u32>) =
+            inserted.map(|((number, node), _)| (number, *node)).unzip();
         let first = self.copy_nodes(&model.scene, &inserted);
         let is_root = |(node, _): &(&u32, u32)| model.scene.tree.parent(**node) == Some(ROOT);
         let roots: Vec<u32> =
@@ -135,6 +159,12 @@ impl Scene {
             // What was shown is what runs.
             self.set_unjournaled(copy, ustr("LinkedSource"), None);
         }
+        let containers = sandbox.map_or(&[][..], |sandbox| &sandbox.containers);
+        for (number, copy) in numbers.into_iter().zip(first..) {
+            if containers.binary_search(&number).is_ok() {
+                self.sandbox_copy(copy, bits);
+            }
+        }
         if let Err(refusal) = self.check_copies(first) {
             self.remove_inserted(first);
             return Err(refusal);
@@ -145,6 +175,21 @@ impl Scene {
             after(self, Node(root));
         }
         Ok(())
+    }
+
+    /// Makes an instance that was copied into the file a sandboxed container. One that is a container
+    /// already does not get more capabilities than it has.
+    fn sandbox_copy(&mut self, copy: u32, bits: u64) {
+        let is_sandboxed =
+            matches!(self.variant_of(copy, ustr(SANDBOXED)).as_deref(), Some(Variant::Bool(true)));
+        let own = match self.variant_of(copy, ustr(CAPABILITIES)).as_deref() {
+            _ if !is_sandboxed => u64::MAX,
+            Some(Variant::SecurityCapabilities(own)) => own.bits(),
+            _ => 0,
+        };
+        let granted = SecurityCapabilities::from_bits(bits & own);
+        self.set_unjournaled(copy, ustr(SANDBOXED), Some(true.into()));
+        self.set_unjournaled(copy, ustr(CAPABILITIES), Some(granted.into()));
     }
 
     /// Checks that the file can hold the names and values of instances that were copied into it.

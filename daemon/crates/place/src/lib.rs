@@ -73,7 +73,7 @@ use self::script_texts::TextChanges;
 use self::splice::PieceList;
 use self::tree::{InstanceTree, ROOT};
 
-pub use self::asset_model::AssetModel;
+pub use self::asset_model::{AssetChoice, AssetModel};
 pub use self::change::{DetachedSubtree, EditedNodes, JournalMark, SceneState};
 pub use self::codec::{CodecError, FileFormat, READERS};
 pub use self::content_uses::{ContentUse, ContentUses, MAX_CONTENT_USES};

@@ -8,8 +8,9 @@ use rbx_types::{
     Attributes, Axes, BrickColor, CFrame, Color3, Color3uint8, ColorSequence,
     ColorSequenceKeypoint, Content, ContentId, ContentType, CustomPhysicalProperties, Enum,
     EnumItem, Faces, Font, FontStyle, FontWeight, Matrix3, NumberRange, NumberSequence,
-    NumberSequenceKeypoint, PhysicalProperties, Ray, Rect, Region3, Region3int16, Tags, UDim,
-    UDim2, Variant, VariantType, Vector2, Vector2int16, Vector3, Vector3int16,
+    NumberSequenceKeypoint, PhysicalProperties, Ray, Rect, Region3, Region3int16,
+    SecurityCapabilities, Tags, UDim, UDim2, Variant, VariantType, Vector2, Vector2int16, Vector3,
+    Vector3int16,
 };
 
 /// The registry names of the engine's two functions.
@@ -129,6 +130,10 @@ fn others_to_luau(lua: &Lua, variant: &Variant) -> Result<Value> {
             make(lua, "PhysicalProperties", row)
         }
         Variant::Faces(it) => make(lua, "Faces", [f32::from(it.bits())]),
+        Variant::SecurityCapabilities(it) => {
+            let part = |at: u32| f32::from((it.bits() >> (16 * at)) as u16);
+            make(lua, "SecurityCapabilities", (0..4).map(part))
+        }
         Variant::Axes(it) => make(lua, "Axes", [f32::from(it.bits())]),
         Variant::Tags(it) => lua.create_sequence_from(it.iter())?.into_lua(lua),
         Variant::Attributes(it) => {
@@ -289,6 +294,10 @@ fn others_from_taken(it: &Taken, wanted: VariantType) -> Result<Option<Variant>>
         }
         "Faces" => Faces::from_bits(it.number(1) as u8).map(Variant::Faces),
         "Axes" => Axes::from_bits(it.number(1) as u8).map(Variant::Axes),
+        "SecurityCapabilities" => {
+            let bits = (1..=4).rev().fold(0, |bits, at| bits << 16 | it.number(at) as u64);
+            Some(SecurityCapabilities::from_bits(bits).into())
+        }
         "Content" => Some(match it.row.get::<Option<String>>(1)? {
             Some(uri) => Content::from_uri(uri).into(),
             None => Content::none().into(),

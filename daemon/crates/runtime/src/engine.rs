@@ -21,6 +21,7 @@ const FILES: &[EngineFile] = &[
     ("enums", include_str!("luau/enums.luau")),
     ("materials", include_str!("luau/materials.luau")),
     ("values", include_str!("luau/values.luau")),
+    ("capabilities", include_str!("luau/capabilities.luau")),
     ("others", include_str!("luau/others.luau")),
     ("scheduler", include_str!("luau/scheduler.luau")),
     ("signals", include_str!("luau/signals.luau")),

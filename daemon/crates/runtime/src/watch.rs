@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use mlua::{LuaString, Table};
-use vector_place::{AssetModel, FileFormat, Node, Scene};
+use vector_place::{AssetChoice, AssetModel, FileFormat, Node, Scene};
 
 use crate::engine::{Engine, EngineExtension, EngineFile};
 use crate::meter::{Meter, StopSignal};
@@ -245,7 +245,7 @@ impl WatchedModel {
         let mut scene = Scene::empty(FileFormat::Xml);
         let root = scene.root();
         let workspace = scene.create(root, "Workspace", "Workspace");
-        let inserted = scene.insert_model(model, &[], workspace, |_, _| {});
+        let inserted = scene.insert_model(model, AssetChoice::default(), workspace, |_, _| {});
         inserted.map_err(|refusal| refusal.0)?;
         let nodes: Vec<Node> = scene.descendants(workspace).collect();
         let indices = nodes.iter().copied().zip(0..).collect();

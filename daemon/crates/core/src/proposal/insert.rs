@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use scene_schemas::command::{AssetContents, AssetFinding, AssetFindingKind};
 use scene_schemas::proposal::{Change, Proposal, Row, ScriptDiff, WarningKind};
 use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::sandbox::ScriptSandbox;
 use scene_schemas::{Fingerprint, InstanceId, InstancePath, Target};
 use vector_place::{Node, Scene, count_noun, reflection};
 
@@ -16,6 +17,7 @@ use crate::asset_scan::scan_contents;
 
 use super::by_hand::is_of_the_call;
 use super::part::{created_instances, map_targets};
+use super::sandbox::{sandbox_state, set_sandbox};
 use super::{CONTEXT, Command, ProposalDraft, draft_again};
 
 /// Maximum rows listed per asset.
@@ -33,15 +35,16 @@ fn find_inserted(scene: &Scene, id: &InstanceId, k: usize) -> Option<Node> {
 }
 
 /// Drafts a proposal again with scripts of its assets that it leaves out, by their indices in the
-/// preview.
+/// preview, and with all its kept scripts in a sandbox or not.
 ///
 /// # Errors
-/// The preview has no such script, the script is not left out, or it is inside of something else that
-/// is.
+/// The preview has no such script, the script is not left out, it is inside of something else that
+/// is, or there is no kept script at all.
 pub fn draft_with_scripts(
     draft: &mut ProposalDraft<'_>,
     proposal: &Proposal,
     scripts: &[u32],
+    is_sandboxed: bool,
 ) -> Result<(), Refusal> {
     let mut wanted: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for index in scripts {
@@ -69,15 +72,20 @@ pub fn draft_with_scripts(
     }
     let mut changed = proposal.clone();
     change_left_out(&mut changed, &wanted);
+    set_sandbox(&mut changed, is_sandboxed);
+    if sandbox_state(&changed).is_none() {
+        return refuse!("No script of an asset is kept. Choose the scripts to keep.");
+    }
     draft_again(draft, &changed, |_| true, &BTreeMap::new())
 }
 
-/// Leaves out of a proposal's assets what an earlier version left out of them. Returns false if the
-/// contents of one are others now: what was kept of it is not known to be the same.
+/// Leaves out of a proposal's assets what an earlier version left out of them, and sandboxes the other
+/// scripts if that did. Returns false if the contents of one are others now: what was kept of it is not known to be the same.
 pub fn keep_same_scripts(earlier: &Proposal, now: &mut Proposal) -> bool {
     let mut before: Vec<&Command> =
         earlier.commands.iter().filter(|it| matches!(it, Command::Insert { .. })).collect();
     let mut wanted: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    let mut sandboxes: BTreeMap<usize, Option<ScriptSandbox>> = BTreeMap::new();
     for (at, command) in now.commands.iter().enumerate() {
         let Command::Insert { asset, contents, .. } = command else { continue };
         let same = before.iter().position(|it| {
@@ -86,12 +94,18 @@ pub fn keep_same_scripts(earlier: &Proposal, now: &mut Proposal) -> bool {
         });
         // Each is the earlier version of one.
         if let Some(same) = same
-            && let Command::Insert { left_out, .. } = before.remove(same)
+            && let Command::Insert { left_out, sandbox, .. } = before.remove(same)
         {
             wanted.insert(at, left_out.clone());
+            sandboxes.insert(at, sandbox.clone());
         }
     }
     change_left_out(now, &wanted);
+    for (at, kept) in sandboxes {
+        if let Some(Command::Insert { sandbox, .. }) = now.commands.get_mut(at) {
+            *sandbox = kept;
+        }
+    }
     before.is_empty()
 }
 
@@ -180,22 +194,28 @@ impl ProposalDraft<'_> {
         }
         drop(inserted);
         let parent = self.scene.target(parent);
-        let command =
-            Command::Insert { id: id.clone(), asset, parent, contents, left_out, blob, expect };
+        let command = Command::Insert {
+            id: id.clone(),
+            asset,
+            parent,
+            contents,
+            left_out,
+            sandbox: None,
+            blob,
+            expect,
+        };
         self.push_command(command)?;
         Ok(roots.into_iter().filter_map(|at| find_inserted(self.scene, &id, at)).collect())
     }
 
-    /// Records the contents of an asset that the command just inserted below `parent`.
-    pub(super) fn note_insert(
-        &mut self,
-        command: u32,
-        id: &InstanceId,
-        asset: u64,
-        parent: &InstancePath,
-        contents: &AssetContents,
-        left_out: &[u32],
-    ) {
+    /// Records the contents of an asset that a command, of this index, just inserted.
+    pub(super) fn note_insert(&mut self, command: u32, insertion: &Command) {
+        let Command::Insert { id, asset, parent, contents, left_out, sandbox, blob, .. } =
+            insertion
+        else {
+            return;
+        };
+        let asset = *asset;
         let inserted = contents.remove_left_out(left_out);
         let nodes: Vec<Option<Node>> =
             (0..inserted.len()).map(|k| find_inserted(self.scene, id, k)).collect();
@@ -227,8 +247,12 @@ impl ProposalDraft<'_> {
             count
         });
         let positions = positions.collect();
+        let parent = &parent.path;
         let paths = ContentPaths { contents, kept: &kept, positions, nodes: &nodes, parent };
         self.note_inserted_scripts(command, asset, &paths);
+        if let Some(sandbox) = sandbox {
+            self.note_sandbox(asset, sandbox, &paths, blob.is_none());
+        }
         self.warn_of_left_out(asset, &paths);
         self.warn_of_content(&paths);
     }
@@ -359,10 +383,10 @@ fn list_findings(contents: &AssetContents, kind: AssetFindingKind) -> Option<Vec
 }
 
 /// Where the instances of an asset are, or would be.
-struct ContentPaths<'a> {
-    contents: &'a AssetContents,
+pub(super) struct ContentPaths<'a> {
+    pub(super) contents: &'a AssetContents,
     /// Whether each instance is inserted.
-    kept: &'a [bool],
+    pub(super) kept: &'a [bool],
     /// For each instance, how many are inserted up to it.
     positions: Vec<usize>,
     /// The instances that are inserted, in their order.
@@ -372,15 +396,24 @@ struct ContentPaths<'a> {
 }
 
 impl ContentPaths<'_> {
+    /// Returns an instance that is inserted, by its index.
+    pub(super) fn node(&self, at: usize) -> Option<Node> {
+        let is_kept = self.kept.get(at).copied().unwrap_or(false);
+        self.nodes
+            .get(self.positions.get(at)?.checked_sub(1)?)
+            .copied()
+            .flatten()
+            .filter(|_| is_kept)
+    }
+
     /// Returns the path of an instance by its index. One that is left out has the path that it would
     /// have if no sibling had its name.
-    fn path(&self, scene: &Scene, at: usize) -> InstancePath {
+    pub(super) fn path(&self, scene: &Scene, at: usize) -> InstancePath {
         let mut names = Vec::new();
         let mut at = at;
         let mut path = loop {
             if self.kept[at] {
-                let node = self.nodes.get(self.positions[at] - 1).copied().flatten();
-                break node.map_or_else(|| self.parent.clone(), |node| scene.path(node));
+                break self.node(at).map_or_else(|| self.parent.clone(), |node| scene.path(node));
             }
             names.push(self.contents.names[at].as_str());
             match self.contents.parents[at] as usize {
@@ -431,7 +464,7 @@ fn group_findings(contents: &AssetContents) -> BTreeMap<u32, Vec<String>> {
 }
 
 /// Joins the first paths, and the count of the others.
-fn name_paths(paths: &[&InstancePath]) -> String {
+pub(super) fn name_paths(paths: &[&InstancePath]) -> String {
     join_named(paths.iter().take(MAX_NAMED).map(ToString::to_string).collect(), paths.len())
 }
 

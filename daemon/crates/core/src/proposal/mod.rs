@@ -25,6 +25,7 @@ mod perform;
 mod reads;
 mod replan;
 mod rows;
+mod sandbox;
 mod set_many;
 mod split;
 mod text;
@@ -66,6 +67,7 @@ pub use self::replan::{
     MovedInstance, check_targets, moved_instances, piece_keys, rematch_selection,
 };
 pub use self::rows::{change_note, group_by_instance, short_values};
+pub use self::sandbox::sandbox_state;
 pub use self::set_many::member_rows;
 pub use self::split::{Ownership, SplitProposal, split_by_owner};
 pub use self::text::{BRIEF_PREVIEW, commentable_lines, preview_text};
@@ -115,6 +117,8 @@ pub struct ProposalDraft<'a> {
     woken: Vec<Node>,
     /// The scripts of inserted assets.
     inserted_scripts: Vec<ScriptDiff>,
+    /// The instances of inserted assets that are sandboxed containers.
+    sandboxes: Vec<Node>,
     warnings: Vec<Warning>,
     title: Option<String>,
     implicit_target: Option<ImplicitTarget>,
@@ -153,6 +157,7 @@ impl<'a> ProposalDraft<'a> {
             meant_modules: None,
             woken: Vec::new(),
             inserted_scripts: Vec::new(),
+            sandboxes: Vec::new(),
             warnings: Vec::new(),
             title: None,
             implicit_target: None,
@@ -380,6 +385,7 @@ impl<'a> ProposalDraft<'a> {
         let rows = self.describe_command(&command);
         let (member_rows, hidden_rows) = self.describe_members(at, &command)?;
         self.judge_command(&command);
+        self.judge_sandbox(&command);
         let text = match &command {
             Command::EditScript { target, .. } => {
                 let node = self.scene.locate(target)?;
@@ -406,9 +412,7 @@ impl<'a> ProposalDraft<'a> {
             Command::Clone { id, .. } | Command::Restore { id, .. } => {
                 self.created_ids.insert(id.clone());
             }
-            Command::Insert { id, asset, parent, contents, left_out, .. } => {
-                self.note_insert(at, id, *asset, &parent.path, contents, left_out);
-            }
+            Command::Insert { .. } => self.note_insert(at, &command),
             _ => {}
         }
         let is_new = matches!(

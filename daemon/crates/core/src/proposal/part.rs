@@ -394,9 +394,9 @@ pub(super) fn map_targets(
             let parent = change(parent)?;
             Command::Restore { id, blob, parent, index, class, name, count }
         }
-        Command::Insert { id, asset, parent, contents, left_out, blob, expect } => {
+        Command::Insert { id, asset, parent, contents, left_out, sandbox, blob, expect } => {
             let parent = change(parent)?;
-            Command::Insert { id, asset, parent, contents, left_out, blob, expect }
+            Command::Insert { id, asset, parent, contents, left_out, sandbox, blob, expect }
         }
         Command::EditScript { target, edits, expect } => {
             Command::EditScript { target: change(target)?, edits, expect }

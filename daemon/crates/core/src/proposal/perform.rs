@@ -10,7 +10,7 @@ use scene_schemas::command::{AssetContents, Props};
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::text::TextEdit;
 use scene_schemas::{Command, Fingerprint, InstancePath, Target, Value};
-use vector_place::{DetachedSubtree, JournalMark, Node, Scene, reflection};
+use vector_place::{AssetChoice, DetachedSubtree, JournalMark, Node, Scene, reflection};
 
 use super::inverse::UndoStep;
 use super::set_many::{InstanceSet, find_members};
@@ -132,9 +132,10 @@ fn perform_inner(
             let node = scene.restore_subtree(subtree, parent, *index);
             Ok(PerformedCommand { node, backs: undo_creation(scene, node, keep) })
         }
-        Command::Insert { asset, parent, contents, left_out, blob, expect, .. } => {
+        Command::Insert { asset, parent, contents, left_out, sandbox, blob, expect, .. } => {
             let parent = locate_target(scene, parent, expect.as_ref(), [])?;
-            let asset = PlannedAsset { asset: *asset, contents, left_out, blob: blob.as_ref() };
+            let choice = AssetChoice { left_out, sandbox: sandbox.as_ref() };
+            let asset = PlannedAsset { asset: *asset, contents, choice, blob: blob.as_ref() };
             insert_asset(planning, parent, &asset, blobs, keep)
         }
         Command::EditScript { target, edits, expect } => {
@@ -154,7 +155,7 @@ fn undo_creation(scene: &Scene, node: Node, keep: bool) -> Vec<UndoStep> {
 struct PlannedAsset<'a> {
     asset: u64,
     contents: &'a AssetContents,
-    left_out: &'a [u32],
+    choice: AssetChoice<'a>,
     blob: Option<&'a Fingerprint>,
 }
 
@@ -166,12 +167,12 @@ fn insert_asset(
     blobs: &BlobStore,
     keep: bool,
 ) -> Result<PerformedCommand, Refusal> {
-    let PlannedAsset { asset, contents, left_out, blob } = *planned;
+    let PlannedAsset { asset, contents, choice, blob } = *planned;
     let scene = planning.scene_mut();
     if !contents.is_sound() {
         return refuse!("The recorded contents of asset {asset} are damaged.");
     }
-    let inserted = contents.remove_left_out(left_out);
+    let inserted = contents.remove_left_out(choice.left_out);
     let roots: Vec<usize> = (0..inserted.len()).filter(|at| inserted.parents[*at] == 0).collect();
     for at in &roots {
         check_parent(scene, parent, inserted.class_of(*at))?;
@@ -189,7 +190,7 @@ fn insert_asset(
             let name =
                 |class: &u32| inserted.classes.get(*class as usize).map_or("", String::as_str);
             classes.iter().try_for_each(|class| check_rows(scene, name(class)))?;
-            planning.insert_model(blob, blobs, contents, left_out, parent, after)?;
+            planning.insert_model(blob, blobs, contents, choice, parent, after)?;
         }
     }
     Ok(PerformedCommand { node: first.unwrap_or(parent), backs })

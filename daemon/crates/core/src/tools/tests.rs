@@ -5,6 +5,7 @@ mod code;
 mod footprints;
 mod offered;
 mod open;
+mod sandboxed;
 mod scripts;
 
 use scene_schemas::entry::Seq;
@@ -414,7 +415,7 @@ fn asset_for_a_place_file_is_downloaded_and_pinned() {
     scene.rollback(mark);
     scene.begin_scope(Seq(7));
     let none = BlobStore::new();
-    draft_with_scripts(&mut ProposalDraft::new(&mut scene, &none), &module, &[0]).unwrap();
+    draft_with_scripts(&mut ProposalDraft::new(&mut scene, &none), &module, &[0], false).unwrap();
     let kept = at(&scene, "game.Workspace.Module");
     assert_eq!(scene.stored_value(kept, "LinkedSource"), None);
     scene.rollback(mark);

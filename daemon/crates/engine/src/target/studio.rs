@@ -550,8 +550,9 @@ fn to_action(
             "Instances that were deleted in a file cannot be restored in Studio, below {}.",
             parent.path
         )?,
-        Command::Insert { id, asset, parent, contents, left_out, expect, .. } => {
-            Action::Insert { id, asset, parent, contents: contents.fingerprint(), left_out, expect }
+        Command::Insert { id, asset, parent, contents, left_out, sandbox, expect, .. } => {
+            let contents = contents.fingerprint();
+            Action::Insert { id, asset, parent, contents, left_out, sandbox, expect }
         }
         Command::SetMany { target, .. } => refuse!(
             "Many instances below {} were changed in a file; Studio changes them one by one.",

@@ -398,11 +398,24 @@ act("keep-script", (button) =>
   deciding(async () => {
     if (!(await isWithoutDrafts(shownData(), "Keep"))) return;
     const of = { ...article().querySelector(".decision [data-patch]").dataset };
-    const { proposal } = await decide(of, { say: "keep", scripts: [Number(button.dataset.script)] });
+    // The first script that is kept begins in a sandbox.
+    const sandbox = article().querySelector("[data-act=sandbox]")?.checked ?? true;
+    const { proposal } = await decide(of, { say: "keep", scripts: [Number(button.dataset.script)], sandbox });
     toast("The script is kept in a new version", "good", "Read it, then decide on it.");
     if (root && current === of.seq) follow(String(proposal));
   }),
 );
+act("sandbox", (box) => {
+  // The new version shows the choice; in this one, the click does not change the box.
+  const sandbox = box.checked;
+  return deciding(async () => {
+    if (!(await isWithoutDrafts(shownData(), sandbox ? "Sandbox" : "Lift the sandbox"))) return;
+    const of = { ...article().querySelector(".decision [data-patch]").dataset };
+    const { proposal } = await decide(of, { say: "keep", scripts: [], sandbox });
+    toast(sandbox ? "Kept scripts run in a sandbox in a new version" : "The new version has no sandbox", "good", "Read it, then decide on it.");
+    if (root && current === of.seq) follow(String(proposal));
+  });
+});
 act("more-rows", async (button) => {
   const { command, from } = button.dataset;
   const rows = elements(await part("rows", { of: article().dataset.of, command, from }));

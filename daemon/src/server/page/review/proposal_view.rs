@@ -5,7 +5,7 @@ use scene_schemas::Command;
 use scene_schemas::api::{CommentView, OfferedRule, ProposalStatus, ProposalView, Sessions};
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{PlayCheckResult, Proposal, WarningKind};
-use vector_core::proposal::{ProposalUnit, class_reason, list_units, piece_keys};
+use vector_core::proposal::{ProposalUnit, class_reason, list_units, piece_keys, sandbox_state};
 use vector_core::safe_line::safe_line;
 
 use super::comparison::comparison_view;
@@ -66,6 +66,7 @@ pub(super) fn proposal_view(
                 section.scripts {
                     header {
                         h2 { "Scripts" }
+                        @if is_decidable(view) { (sandbox_choice(proposal)) }
                         (layout_switch(layout))
                     }
                     (diff::text_changes(proposal, &pieces, layout, script_targets(view, sessions)))
@@ -73,6 +74,15 @@ pub(super) fn proposal_view(
             }
             (verify)
             (decision_form(view))
+        }
+    }
+}
+
+/// Renders the choice to run kept scripts of an asset in a sandbox; nothing if no script is kept.
+fn sandbox_choice(proposal: &Proposal) -> Markup {
+    html! {
+        @if let Some(is_sandboxed) = sandbox_state(proposal) {
+            label.check { input type="checkbox" data-act="sandbox" checked[is_sandboxed]; "Run kept scripts in a sandbox" }
         }
     }
 }

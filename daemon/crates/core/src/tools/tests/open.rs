@@ -66,7 +66,7 @@ fn keep(
     scene.begin_scope(Seq(7));
     let blobs = BlobStore::new();
     let mut draft = ProposalDraft::new(scene, &blobs);
-    draft_with_scripts(&mut draft, proposal, scripts).map_err(|refusal| refusal.0)?;
+    draft_with_scripts(&mut draft, proposal, scripts, false).map_err(|refusal| refusal.0)?;
     draft.finish(&base()).map_err(|refusal| refusal.0)
 }
 
