@@ -198,7 +198,7 @@ fn failed_download_changes_nothing_and_says_what_to_do() {
     assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
 }
 
-/// A daemon that uses a cloud.
+/// A daemon that uses a cloud, with the bench's place or project.
 pub(super) fn daemon(bench: &Bench) -> (Daemon, Human, Json) {
     let ledger = bench.home.path().join("vector");
     let mut command = std::process::Command::new(binary::vector());
@@ -206,9 +206,17 @@ pub(super) fn daemon(bench: &Bench) -> (Daemon, Human, Json) {
         .args(["serve", "--port", "0"])
         .env("VECTOR_ROBLOX_CLOUD_URL", bench.cloud.url())
         .env("ROBLOX_ASSETS_API_KEY", API_KEY);
+    let is_project = bench.place.is_dir();
+    if is_project {
+        command.arg("--project").arg(&bench.place);
+    }
     let daemon = Daemon::run(command, &ledger);
     let human = Human::of(&daemon, &ledger);
-    let opened = human.open(&bench.place).ok();
+    let opened = if is_project {
+        human.call("GET", "/api/sessions", &Json::Null).ok()["sessions"][0].clone()
+    } else {
+        human.open(&bench.place).ok()
+    };
     (daemon, human, opened)
 }
 

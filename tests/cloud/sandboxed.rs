@@ -172,6 +172,17 @@ fn asset_that_is_sandboxed_already_gets_no_further_capabilities() {
     assert_eq!(sandbox_of(&dom, "Tree"), (Some(true), Some(1 << 9 | 1 << 20)));
 }
 
+/// A model whose script becomes a file of its own in a project. Its instances are in the order that
+/// their files have.
+fn lamp() -> Vec<u8> {
+    let glow = InstanceBuilder::new("Script").with_name("Glow").with_property("Source", "print(1)");
+    let bulb = InstanceBuilder::new("Part").with_name("Bulb");
+    let model = InstanceBuilder::new("Model").with_name("Lamp").with_child(bulb).with_child(glow);
+    let workspace = InstanceBuilder::new("Workspace").with_child(model);
+    let game = InstanceBuilder::new("DataModel").with_child(workspace);
+    places::encode(&WeakDom::new(game), Format::Rbxm)
+}
+
 #[test]
 fn kept_script_is_sandboxed_in_a_project() {
     let mut bench = Bench::new(Format::Rbxl);
@@ -183,6 +194,7 @@ fn kept_script_is_sandboxed_in_a_project() {
     )
     .unwrap();
     bench.place = project.clone();
+    bench.cloud.deliver(TREE, lamp());
     let (first, mut human, opened) = daemon(&bench);
     human.ask(&opened, &format!("insert asset {TREE}"));
     let card = human.card();
@@ -195,8 +207,8 @@ fn kept_script_is_sandboxed_in_a_project() {
     let output = rojo.arg("build").arg(&project).arg("--output").arg(&built).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let dom = places::decode(&fs::read(&built).unwrap());
-    assert_eq!(sandbox_of(&dom, "Tree"), (Some(true), Some(granted())));
-    assert!(is_free(&dom, "Spread"));
+    assert_eq!(sandbox_of(&dom, "Lamp"), (Some(true), Some(granted())));
+    assert!(is_free(&dom, "Glow") && named(&dom, "Glow").class == "Script");
     let reverted = bench.revert_last();
     assert_eq!(reverted.code, 0, "{}{}", reverted.stdout, reverted.stderr);
     assert_eq!(fs::read_dir(project.join("models")).unwrap().count(), 0);
@@ -224,7 +236,7 @@ fn agent_can_neither_choose_nor_lift_the_sandbox() {
         "decision": { "say": "keep", "scripts": [], "sandbox": false },
     });
     let answer = agent.send("POST", &format!("/api/proposals/{card}/decide"), &lift);
-    assert_eq!(answer.status, 403, "{answer:?}");
+    assert_eq!(answer.status, 401, "{answer:?}");
     assert!(warnings(&human.shown(card)).contains("run in the sandbox"));
 }
 

@@ -120,6 +120,21 @@ fn asset_is_found_shown_and_inserted() {
             .replace("arguments[0]", &format!("'{card}'"))
             .as_str(),
     );
+    // It begins in a sandbox, which can be lifted and set again.
+    let choice = "document.querySelector('[data-act=sandbox]')";
+    for (is_sandboxed, said) in [(true, "run in the sandbox"), (false, ""), (true, "has no effect")]
+    {
+        browser.until(&format!("{choice}?.checked === {is_sandboxed}"));
+        let has_sandbox =
+            "document.querySelector('main').textContent.includes('run in the sandbox')";
+        browser.until(&format!("{has_sandbox} === {is_sandboxed}"));
+        browser.until_shown("main", said);
+        browser.until("document.querySelector('#one .proposal[data-seen]')");
+        browser.run(&format!("{choice}.scrollIntoView({{ block: 'center' }})"), &[]);
+        if said != "has no effect" {
+            browser.click("[data-act=sandbox]");
+        }
+    }
     let sent = cloud.requests();
     assert!(sent.iter().filter(|it| it.has_key).count() == 1, "{sent:?}");
     cloud.fail_next(Fault::too_many(90));

@@ -1,13 +1,30 @@
 //! Assets: their contents are shown before they are inserted, and they can be removed again in one
 //! step.
 
-use serde_json::Value as Json;
+use scene_schemas::sandbox::SANDBOX_CAPABILITIES;
+use serde_json::{Value as Json, json};
 use studio_sim::{Signals, Studio};
 use vector_place::{FileFormat, Scene};
 
 use super::{Desk, click, eval, has, load, shows, until, until_shown, until_there, until_told};
 
 const BACKDOOR: &str = "local all = getfenv()\nrequire(7132546)\n";
+
+/// The names of the capabilities of the sandboxed containers in the Workspace, by their names.
+fn sandboxes(studio: &Studio) -> Json {
+    let source = "local found = {} for _, it in workspace:GetDescendants() do \
+        if it.Sandboxed then local names = {} \
+        for _, item in Enum.SecurityCapability:GetEnumItems() do \
+        if it.Capabilities:Contains(item) then table.insert(names, item.Name) end end \
+        table.sort(names) found[it:GetFullName()] = table.concat(names, ' ') end end \
+        return found";
+    eval(studio, source)
+}
+
+/// The capabilities that Vector grants, as [`sandboxes`] lists them.
+fn granted() -> String {
+    SANDBOX_CAPABILITIES.map(|it| it.name).join(" ")
+}
 
 /// A model with a script and a part, and another part of the same name beside it.
 pub(super) fn asset(source: &str) -> Vec<u8> {
@@ -192,4 +209,59 @@ fn hidden_characters_in_an_asset_are_shown_escaped() {
     }
     click(studio, "Approve");
     until_shown(studio, "Approve anyway?");
+}
+
+#[test]
+fn kept_script_begins_in_a_sandbox_that_can_be_lifted() {
+    for (ticks, expected) in [(0, json!({ "Workspace.Tree": granted() })), (1, json!({}))] {
+        let desk = Desk::ready(Signals::Deferred);
+        let studio = &desk.studio;
+        register(studio, "print(1)\n");
+        let before = studio.snapshot();
+        desk.propose("insert asset 123");
+        until_told(studio, "It leaves out 1 script of asset 123");
+        assert!(!has(studio, "Sandbox"), "there is nothing to sandbox yet");
+        click(studio, "Keep");
+        until_told(studio, "run in the sandbox game.Workspace.Tree[1], with these capabilities");
+        assert!(shows(studio, "which plugins cannot read"), "{:#?}", studio.visible_texts());
+        for _ in 0..ticks {
+            until_there(studio, "Sandbox");
+            click(studio, "Sandbox");
+            until(studio, "the sandbox is lifted", |studio| {
+                !shows(studio, "✓") && has(studio, "Sandbox")
+            });
+        }
+        click(studio, "Approve");
+        until_shown(studio, "Step 1: applied");
+        assert_eq!(grow(studio), "print(1)\n");
+        assert_eq!(sandboxes(studio), expected);
+        let after = studio.snapshot();
+        assert!(studio.undo());
+        assert_eq!(studio.snapshot(), before);
+        assert!(studio.redo());
+        assert_eq!(studio.snapshot(), after);
+        assert_eq!(sandboxes(studio), expected, "the sandbox comes back with the asset");
+    }
+}
+
+#[test]
+fn sandbox_of_an_asset_gets_no_further_capabilities() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    let mut scene = Scene::empty(FileFormat::Binary);
+    let tree = scene.create(scene.root(), "Model", "Tree");
+    let script = scene.create(tree, "Script", "Grow");
+    scene.set_source(script, "print(1)\n".to_owned());
+    // RunServerScript, Basic and Network.
+    let own = scene_schemas::Value::SecurityCapabilities(1 << 9 | 1 << 20 | 1 << 23);
+    scene.set_property(tree, "Capabilities", Some(&own)).unwrap();
+    scene.set_property(tree, "Sandboxed", Some(&scene_schemas::Value::Bool(true))).unwrap();
+    studio.register_asset("rbxassetid://123", Ok(&scene.encode().unwrap()));
+    desk.propose("insert asset 123");
+    until_told(studio, "It leaves out 1 script of asset 123");
+    click(studio, "Keep");
+    until_told(studio, "run in the sandbox game.Workspace.Tree, with");
+    click(studio, "Approve");
+    until_shown(studio, "Step 1: applied");
+    assert_eq!(sandboxes(studio), json!({ "Workspace.Tree": "Basic RunServerScript" }));
 }

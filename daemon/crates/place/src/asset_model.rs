@@ -208,3 +208,54 @@ impl Scene {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::Value;
+
+    use super::*;
+    use crate::FileFormat;
+
+    #[test]
+    fn every_set_of_capabilities_is_read_as_it_was_written() {
+        let sets = [0, 1, 1 << 8, 1 << 53, (1 << 53) + 1, u64::MAX >> 1, 1 << 63, u64::MAX];
+        for format in [FileFormat::Binary, FileFormat::Xml] {
+            for bits in sets {
+                let set = Value::SecurityCapabilities(bits);
+                let mut scene = Scene::empty(format);
+                let model = scene.create(scene.root(), "Model", "Tree");
+                scene.create(model, "Folder", "Free");
+                scene.set_property(model, CAPABILITIES, Some(&set)).unwrap();
+                scene.set_property(model, SANDBOXED, Some(&Value::Bool(true))).unwrap();
+                let bytes = scene.encode().unwrap();
+                if format == FileFormat::Xml {
+                    let text = String::from_utf8_lossy(&bytes);
+                    // As Studio writes it.
+                    assert!(
+                        text.contains("<bool name=\"DefinesCapabilities\">true</bool>"),
+                        "{text}"
+                    );
+                }
+                let read = Scene::decode(&bytes).unwrap();
+                let at = |path: &str| read.resolve(&path.parse().unwrap()).unwrap();
+                let model = at("game.Tree");
+                assert_eq!(
+                    read.value(model, CAPABILITIES),
+                    Some(set.clone()),
+                    "{format:?} {bits:#x}"
+                );
+                assert_eq!(read.value(model, SANDBOXED), Some(Value::Bool(true)));
+                let free_set = read.value(at("game.Tree.Free"), CAPABILITIES);
+                assert_eq!(free_set, Some(Value::SecurityCapabilities(0)));
+                // By the implementation of Rojo too.
+                let dom = match format {
+                    FileFormat::Binary => rbx_binary::from_reader(bytes.as_slice()).unwrap(),
+                    FileFormat::Xml => rbx_xml::from_reader_default(bytes.as_slice()).unwrap(),
+                };
+                let tree = dom.get_by_ref(dom.root().children()[0]).unwrap();
+                let stored = &tree.properties[&ustr(CAPABILITIES)];
+                assert_eq!(*stored, SecurityCapabilities::from_bits(bits).into());
+            }
+        }
+    }
+}

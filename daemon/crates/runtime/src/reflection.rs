@@ -6,7 +6,7 @@
 use mlua::{Lua, Result, Table, Value};
 use rbx_reflection::{
     ClassDescriptor, ClassTag, DataType, PropertyDescriptor, PropertyKind, PropertySerialization,
-    ReflectionDatabase,
+    ReflectionDatabase, Scriptability,
 };
 use rbx_types::Variant;
 use vector_roblox_api::ApiFacts;
@@ -104,7 +104,13 @@ pub(crate) fn class(lua: &Lua, name: &str) -> Result<Option<Table>> {
 fn property(lua: &Lua, property: &PropertyDescriptor<'_>) -> Result<Table> {
     let table = lua.create_table()?;
     table.set("name", property.name)?;
-    table.set("access", format!("{:?}", property.scriptability))?;
+    let scriptability = match property.name {
+        // The database hides it, because Rojo's plugin has no values of its type. The reference has
+        // a script that sets it: the datatype SecurityCapabilities.
+        "Capabilities" => Scriptability::ReadWrite,
+        _ => property.scriptability,
+    };
+    table.set("access", format!("{scriptability:?}"))?;
     match &property.data_type {
         DataType::Enum(name) => {
             table.set("type", "Enum")?;

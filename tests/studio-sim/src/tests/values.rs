@@ -113,3 +113,21 @@ fn sequences_fonts_and_other_datatypes_can_be_constructed() {
         assert(Content.fromUri('rbxassetid://1').Uri == 'rbxassetid://1')",
     );
 }
+
+#[test]
+fn capabilities_are_sets_that_instances_hold() {
+    check_with_fails(
+        "local all = Enum.SecurityCapability
+        local set = SecurityCapabilities.new(all.Basic, all.AvatarBehavior, all.Assistant)
+        assert(typeof(set) == 'SecurityCapabilities' and set:Contains(all.Basic, all.Assistant))
+        assert(set:Contains(SecurityCapabilities.new(all.Basic)) and not set:Contains(all.Audio))
+        assert(set:Remove(all.Basic) == SecurityCapabilities.new(all.Assistant, all.AvatarBehavior))
+        assert(set:Add(all.Audio):Contains(all.Audio) and set:Add(set) == set)
+        local folder = Instance.new('Folder')
+        assert(folder.Capabilities == SecurityCapabilities.new() and not folder.Sandboxed)
+        folder.Capabilities, folder.Sandboxed = set, true
+        assert(folder.Capabilities == set and folder:Clone().Sandboxed)
+        fails('Enum.SecurityCapability expected', SecurityCapabilities.new, Enum.Material.Wood)
+        fails('SecurityCapabilities expected, got number', function() folder.Capabilities = 1 end)",
+    );
+}

@@ -249,10 +249,10 @@ impl ProposalDraft<'_> {
         let positions = positions.collect();
         let parent = &parent.path;
         let paths = ContentPaths { contents, kept: &kept, positions, nodes: &nodes, parent };
-        self.note_inserted_scripts(command, asset, &paths);
         if let Some(sandbox) = sandbox {
             self.note_sandbox(asset, sandbox, &paths, blob.is_none());
         }
+        self.note_inserted_scripts(command, asset, &paths);
         self.warn_of_left_out(asset, &paths);
         self.warn_of_content(&paths);
     }
