@@ -62,7 +62,7 @@ pub const SANDBOX_CAPABILITIES: [ScriptCapability; 11] = [
 #[serde(deny_unknown_fields)]
 pub struct ScriptSandbox {
     /// The instances that become sandboxed containers, by their numbers in the asset's contents from
-    /// 1, ascending: above each kept script, the first Model, Folder or Script.
+    /// 1, ascending: of each kept script and what it is in, the outermost Model, Folder or Script.
     pub containers: Vec<u32>,
     /// The capabilities, by their names in `Enum.SecurityCapability`.
     pub capabilities: Vec<String>,

@@ -42,7 +42,7 @@ fn sandbox_of(dom: &WeakDom, name: &str) -> (Option<bool>, Option<u64>) {
     (is_sandboxed, capabilities)
 }
 
-/// Whether an instance is no sandboxed container, or as if nothing was stored.
+/// Whether nothing makes an instance a sandboxed container.
 fn is_free(dom: &WeakDom, name: &str) -> bool {
     matches!(sandbox_of(dom, name), (None | Some(false), None | Some(0)))
 }

@@ -371,8 +371,7 @@ pub struct ProposalCard {
     pub preview: Preview,
     /// Number of further rows and lines that the preview has.
     pub more: u32,
-    /// Whether kept scripts of an asset run in a sandbox. None if no script is kept, or none can be
-    /// sandboxed.
+    /// Whether kept scripts of an asset run in a sandbox. None if no script is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<bool>,
     /// Number of parts that can be left out: commands, and hunks of edited scripts.

@@ -252,6 +252,12 @@ pub fn roblox_library() -> Option<StandardLibrary> {
     let number = json!({ "type": "number" });
     let create = json!({ "args": [number, number, may_be_left_out("number")], "must_use": true });
     globals.insert("vector.create".to_owned(), create);
+    // It lacks the datatype of script capabilities.
+    let any_number = json!({ "type": "...", "required": false });
+    for (constructor, args) in [("new", json!([any_number])), ("fromCurrent", json!([]))] {
+        let field = json!({ "args": args, "must_use": true });
+        globals.insert(format!("SecurityCapabilities.{constructor}"), field);
+    }
     for (name, items) in &rbx_reflection_database::get_bundled().enums {
         for item in items.items.keys() {
             globals.insert(format!("Enum.{name}.{item}"), json!({ "struct": "EnumItem" }));
@@ -315,6 +321,10 @@ mod tests {
         check("local a = 1\nif a == 1 then\nend\n", &[(2, "empty_if")]);
         check(
             "print(Vector3.new(1, 2, 3), task.wait(1), workspace.A.B, game:GetService('Players'))",
+            &[],
+        );
+        check(
+            "local all = Enum.SecurityCapability\nprint(SecurityCapabilities.new(all.Basic, all.UI))",
             &[],
         );
         check("local = 1", &[]);

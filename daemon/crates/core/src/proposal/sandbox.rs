@@ -8,7 +8,7 @@ use scene_schemas::proposal::{Proposal, WarningKind};
 use scene_schemas::sandbox::ScriptSandbox;
 use scene_schemas::value::{EnumItem, EnumName};
 use scene_schemas::{Command, InstancePath, Value};
-use vector_place::{Node, Scene, count_noun, reflection};
+use vector_place::{Node, Scene, reflection};
 
 use super::ProposalDraft;
 use super::insert::{ContentPaths, name_paths};
@@ -125,8 +125,10 @@ impl ProposalDraft<'_> {
         self.sandboxes.extend(nodes);
         let mut said = Vec::new();
         if !sandboxed.is_empty() {
-            let what = count_noun(sandboxed.len(), "the sandbox", "sandboxes");
-            let what = if sandboxed.len() == 1 { "the sandbox".to_owned() } else { what };
+            let what = match sandboxed.len() {
+                1 => "the sandbox".to_owned(),
+                count => format!("{count} sandboxes"),
+            };
             let named = name_paths(&sandboxed.iter().collect::<Vec<_>>());
             said.push(format!(
                 "Kept scripts of asset {asset} run in {what} {named}, with these capabilities: {}.",
