@@ -195,8 +195,7 @@ impl ProposalDraft<'_> {
             let lifts = if SANDBOXED.contains(&name.as_str()) {
                 may_be_sandboxed && *value != Some(Value::Bool(true))
             } else if name == MODE {
-                let is_workspace = |node: &Node| is_effective(self.scene, *node);
-                node.filter(is_workspace).is_some()
+                node.is_some_and(|node| is_effective(self.scene, node))
             } else {
                 name == CAPABILITIES && may_be_sandboxed
             };
