@@ -58,7 +58,7 @@ fn derived_properties_stay_in_sync() {
         assert(light.TimeOfDay == '06:30:00' and light.ClockTime == 6.5)
         assert(Instance.new('Humanoid').Health == 100 and Instance.new('SpawnLocation').TeamColor.Number == 194)
         local f = Instance.new('Frame') f.Transparency = 0.5 assert(f.BackgroundTransparency == 0.5)
-        assert(not pcall(function() return p.Capabilities end) and not pcall(function() return p.Attributes end))
+        assert(not pcall(function() return p.UniqueId end) and not pcall(function() return p.Attributes end))
         local m = Instance.new('Model', workspace) p.Parent = m
         m:PivotTo(CFrame.new(0, 10, 0)) assert((p.Position - Vector3.new(0, 10, 0)).Magnitude < 1e-3)
         local at, size = m:GetBoundingBox() assert(at.Y == 10 and size.Y > 1)",
