@@ -159,6 +159,26 @@ fn report_that_cannot_be_used_is_asked_for_again_and_its_end_is_told() {
 }
 
 #[test]
+fn model_that_does_not_answer_ends_the_review_with_its_reason() {
+    let refused = Reply::plain(402, r#"{"error":{"message":"Insufficient credit."}}"#);
+    let bench = Bench::new(vec![plan(), rename(), refused, report()], "");
+    let mut plugin = bench.plugin();
+    let proposal = proposed(&mut plugin);
+    let reviewer = review(&plugin, proposal)["workflow"].clone();
+    let text = ended(&mut plugin);
+    assert!(
+        text.contains("It was not reviewed") && text.contains("Insufficient credit."),
+        "{text}"
+    );
+    let task = plugin.call("GET", &format!("/api/workflows/{reviewer}"), &Json::Null).ok();
+    assert_eq!(task["state"], "finished", "{task}");
+    // Another one can be asked for.
+    review(&plugin, proposal);
+    assert_eq!(ended(&mut plugin), "The review is done: 2 findings: 1 high, 1 low.");
+    assert_eq!(shown(&plugin, proposal)["reviews"][0]["state"], "failed");
+}
+
+#[test]
 fn planner_without_a_model_reviews_nothing() {
     let bench = Bench::new(Vec::new(), "");
     let mut plugin = bench.plugin();

@@ -401,8 +401,10 @@ const STATES: &[(&str, Reach)] = &[
         tour.browser.until_shown("#deploy pre", "Checkpoint");
     }),
     ("proposal-verify", |tour| {
-        let setting = "[verify]\nscratch = \"2345678/8765432\"\n";
-        fs::write(ledger(&tour.bench.home).join("vector.toml"), setting).unwrap();
+        let settings = ledger(&tour.bench.home).join("vector.toml");
+        let before = fs::read_to_string(&settings).unwrap();
+        let scratch = "[verify]\nscratch = \"2345678/8765432\"\n";
+        fs::write(settings, format!("{before}\n{scratch}")).unwrap();
         let spec = "local Stores = game:GetService(\"DataStoreService\")\n\
                     local stages = Stores:GetDataStore(\"Stages\")\n\n\
                     return function()\n\tit(\"saves the stage\", function() stages:SetAsync(\"a\", 1) end)\nend\n";

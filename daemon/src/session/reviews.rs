@@ -30,11 +30,10 @@ impl SessionActor {
         Ok(WorkflowStarted { workflow })
     }
 
-    /// Records the results of reviews that have ended, and ends those that nobody waits for.
+    /// Records the results of reviews that have ended, and drops the requests of those that were cut off.
     pub(super) fn settle_reviews(&mut self) {
         // A ledger error shows up again when the engine runs.
-        let needless = self.engine.settle_reviews().unwrap_or_default();
-        for reviewer in needless {
+        for reviewer in self.engine.settle_reviews().unwrap_or_default() {
             if let Some(slot) = self.workflow_slots.get_mut(&reviewer) {
                 slot.active_request = None;
                 slot.is_stopped = false;

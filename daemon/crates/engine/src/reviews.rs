@@ -5,12 +5,15 @@
 //! conversation that led to it. It sees the place with the pending proposals of the reviewed task.
 
 use scene_schemas::Refusal;
+use scene_schemas::api::FailureKind;
 use scene_schemas::entry::{AttachmentSnapshot, Finish, InteractionMode, Seq};
 use scene_schemas::proposal::{Mode, PlayCheck, Proposal};
 use scene_schemas::review::{ReviewReport, TaskRole};
 use vector_core::prompt::fence_text;
 use vector_core::proposal::preview_text;
-use vector_core::workflow::{PendingProposal, Workflow, WorkflowInput, check_reviewable};
+use vector_core::workflow::{
+    ModelTrouble, PendingProposal, Workflow, WorkflowInput, check_reviewable,
+};
 use vector_ledger::LedgerError;
 use vector_providers::ProviderKind;
 
@@ -69,8 +72,8 @@ impl Engine {
             .map(drop)
     }
 
-    /// Records the results of reviewers that have ended, and ends those whose proposals were decided or
-    /// withdrawn meanwhile: nobody waits for them any more. Returns the latter.
+    /// Records the results of reviewers that have ended, and ends those whose model does not answer or
+    /// whose proposals were decided meanwhile. Returns the latter.
     ///
     /// # Errors
     /// The ledger cannot be read or written.
@@ -80,26 +83,30 @@ impl Engine {
             it.running_reviews().map(move |(proposal, reviewer)| (task, proposal, reviewer))
         });
         let running: Vec<(Seq, Seq, Seq)> = running.collect();
-        let mut needless = Vec::new();
+        let mut cut_off = Vec::new();
         for (task, proposal, reviewer) in running {
             let is_pending =
                 self.find_proposal(proposal).is_some_and(|(_, it)| it.status.is_pending());
-            let is_at_work = self.workflow(reviewer).is_some_and(|it| it.finished.is_none());
-            if is_at_work && is_pending {
-                continue;
-            }
-            let outcome = if is_at_work {
-                needless.push(reviewer);
-                let finish = WorkflowInput::Finish { outcome: Finish::NotApproved };
-                self.handle_input(reviewer, finish)?;
-                Err(Refusal::new("The proposal was decided before the review ended."))
-            } else {
-                self.read_report(reviewer, proposal)?
+            let at_work = self.workflow(reviewer).filter(|it| it.finished.is_none());
+            let outcome = match at_work {
+                None => self.read_report(reviewer, proposal)?,
+                Some(own) => {
+                    let reason = if is_pending {
+                        own.conversation().trouble().and_then(lasting_trouble)
+                    } else {
+                        Some("The proposal was decided before the review ended.".to_owned())
+                    };
+                    let Some(reason) = reason else { continue };
+                    cut_off.push(reviewer);
+                    let finish = WorkflowInput::Finish { outcome: Finish::Failed };
+                    self.handle_input(reviewer, finish)?;
+                    Err(Refusal(reason))
+                }
             };
             let ended = WorkflowInput::ReviewEnded { proposal, reviewer, outcome };
             self.handle_input(task, ended)?;
         }
-        Ok(needless)
+        Ok(cut_off)
     }
 
     /// Records reviewers whose start the task of their proposal does not know, because the process ended
@@ -142,6 +149,13 @@ impl Engine {
             Some(_) | None => Err(Refusal::new("The review was interrupted. Ask for another one.")),
         })
     }
+}
+
+/// Returns why a model does not answer, and what to do. None after a limit, such as that of the cost of
+/// a request: a person can let the reviewer continue in its task.
+fn lasting_trouble(trouble: &ModelTrouble) -> Option<String> {
+    let ModelTrouble { code, message, hint, .. } = trouble;
+    (*code != FailureKind::TooMany).then(|| format!("{message} {hint}").trim_end().to_owned())
 }
 
 fn attach_change(seq: Seq, pending: &PendingProposal) -> AttachmentSnapshot {
