@@ -458,8 +458,10 @@ const STATES: &[(&str, Reach)] = &[
         tour.go(&format!("proposals/{}", tour.edited));
         tour.browser.until("document.querySelector('#one [data-act=review]')");
         tour.browser.click("#one [data-act=review]");
-        tour.browser.until_shown("#one .review", "2 findings");
+        tour.browser.until_shown("#one .model-review", "2 findings");
         tour.browser.until("document.querySelector('#one .hunk .beside')");
+        let beside = "document.querySelector('#one .hunk .beside')";
+        tour.browser.run(&format!("{beside}.scrollIntoView({{ block: 'center' }})"), &[]);
     }),
 ];
 

@@ -56,12 +56,12 @@ fn finding_is_shown_beside_its_line_and_becomes_a_comment() {
     let browser = stage.browser();
     open(&bench, &browser, proposal);
     browser.click("#one [data-act=review]");
-    browser.until_shown("#one .review", "lmstudio/first is reviewing it");
+    browser.until_shown("#one .model-review", "lmstudio/first is reviewing it");
     browser.until("!document.querySelector('#one [data-act=review]')");
     server.wait_at_gate(1);
     server.open();
-    browser.until_shown("#one .review", "Reviewed by lmstudio/first: 2 findings");
-    browser.until_shown("#one .review", "Read the script.");
+    browser.until_shown("#one .model-review", "Reviewed by lmstudio/first: 2 findings");
+    browser.until_shown("#one .model-review", "Read the script.");
     let severities = browser
         .is("[...document.querySelectorAll('#one .finding')].map(it => it.dataset.severity)");
     assert_eq!(severities, json!(["high", "low"]));
@@ -95,10 +95,10 @@ fn review_without_findings_can_be_repeated_and_is_on_the_card() {
     let browser = stage.browser();
     open(&bench, &browser, proposal);
     browser.click("#one [data-act=review]");
-    browser.until_shown("#one .review", "Reviewed by lmstudio/first: no findings");
+    browser.until_shown("#one .model-review", "Reviewed by lmstudio/first: no findings");
     browser.until_shown("#one [data-act=review]", "Review it again");
     browser.click("#one [data-act=review]");
-    browser.until_shown("#one .review:last-of-type", "Read it again.");
+    browser.until_shown("#one .model-review:last-of-type", "Read it again.");
     let task = bench.human.shown(proposal)["workflow"].clone();
     browser.run("location.hash = arguments[0]", &[format!("#/now/{task}").into()]);
     browser.until_shown("#log .card .review-note", "Reviewed by lmstudio/first: no findings");

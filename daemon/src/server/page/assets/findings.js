@@ -10,7 +10,7 @@ const subject = (item) => JSON.parse(item.dataset.on);
 export function showFindings() {
   const shown = document.querySelector("#one .proposal");
   for (const old of document.querySelectorAll("#one :is(.beside, .beside-row, .beside + span[hidden])")) old.remove();
-  const newest = shown?.querySelector(".reviews .review:last-of-type");
+  const newest = shown?.querySelector(".reviews .model-review:last-of-type");
   for (const item of newest?.querySelectorAll(".finding") ?? []) {
     const element = elementOf(shown, subject(item));
     if (!element) continue;

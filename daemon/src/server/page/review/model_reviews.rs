@@ -38,7 +38,7 @@ pub(super) fn reviews_note(view: &ProposalView) -> Markup {
 
 fn review_view(review: &ReviewView) -> Markup {
     html! {
-        article.review data-key={ "review-" (review.reviewer) } data-state=(status_name(review.state)) {
+        article.model-review data-key={ "review-" (review.reviewer) } data-state=(status_name(review.state)) {
             h2 { (headline(review)) " " a.plain href={ "#/now/" (review.reviewer) } { "Read it" } }
             @if !review.summary.is_empty() { p.text { (safe_text(&review.summary)) } }
             @if !review.findings.is_empty() {
