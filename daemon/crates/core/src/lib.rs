@@ -11,6 +11,7 @@ pub mod code;
 pub mod erase;
 pub mod memory;
 pub mod mention;
+pub mod overlay_merge;
 pub mod page;
 pub mod planning_scene;
 pub mod play;

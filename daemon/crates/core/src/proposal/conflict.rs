@@ -9,7 +9,7 @@ const LONGEST: usize = 2_000;
 
 /// Converts the conflicts of a merge between the current text (the merge's `ours`) and the wanted
 /// text.
-pub(super) fn text_conflict(path: &InstancePath, found: &[vector_text_edit::Conflict]) -> Conflict {
+pub(crate) fn text_conflict(path: &InstancePath, found: &[vector_text_edit::Conflict]) -> Conflict {
     let passage = |it: &vector_text_edit::Conflict| Passage {
         line: it.ours_line as u32,
         base: shorten_text(&it.base),

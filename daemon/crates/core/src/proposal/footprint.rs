@@ -5,17 +5,23 @@
 //! reads that for every instance on the way. Two proposals that do not touch each other can be
 //! performed in either order, with the same result.
 
+mod index;
+
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 
-use rustc_hash::{FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use scene_schemas::command::Props;
 use scene_schemas::path::Segment;
 use scene_schemas::proposal::{PlanRead, Proposal};
 use scene_schemas::value::{Content, Value};
 use scene_schemas::{Command, InstancePath};
+use serde::Serialize;
+use vector_place::InstanceTable;
 use vector_place::reflection::property_group;
 use vector_place::selector::{Selector, SelectorWatch};
+
+pub(crate) use self::index::FootprintIndex;
 
 /// What a proposal reads and writes.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +46,38 @@ pub struct Footprint {
     broad_properties: BTreeSet<String>,
     written_structure: WrittenStructure,
     reads_place: bool,
+    /// What the keys of reads stand for. None if nothing asks for it: most footprints are only
+    /// compared.
+    subjects: Option<FxHashMap<ReadKey, ReadSubject>>,
+}
+
+/// Something that a proposal reads.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ReadSubject {
+    /// Which instance is at a path.
+    Instance { path: InstancePath },
+    /// A property, by the name of its group; a script's text is its `Source`.
+    Property { path: InstancePath, property: String },
+    /// An instance with all below it.
+    Tree { path: InstancePath },
+    /// The order of an instance's children.
+    ChildOrder { path: InstancePath },
+    /// Which instances a selector matches.
+    Selector { selector: String },
+    /// Anything of the place.
+    Place {},
+}
+
+/// A read of a footprint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum ReadKey {
+    Part(Key),
+    Tree(Key),
+    ChildOrder(Key),
+    /// The index of a selector.
+    Selector(usize),
+    Place,
 }
 
 /// Which instances a proposal adds, removes or moves.
@@ -58,7 +96,17 @@ type Key = u64;
 
 impl Footprint {
     pub fn new(proposal: &Proposal) -> Self {
-        let mut footprint = Self::default();
+        Self::default().with_proposal(proposal)
+    }
+
+    /// Returns what a proposal reads, by the keys of its footprint.
+    fn read_subjects(proposal: &Proposal) -> FxHashMap<ReadKey, ReadSubject> {
+        let footprint = Self { subjects: Some(FxHashMap::default()), ..Self::default() };
+        footprint.with_proposal(proposal).subjects.unwrap_or_default()
+    }
+
+    fn with_proposal(self, proposal: &Proposal) -> Self {
+        let mut footprint = self;
         for command in &proposal.commands {
             footprint.add_command(command);
         }
@@ -69,6 +117,18 @@ impl Footprint {
             footprint.writes.insert(hash_of(&Part::File(file)));
         }
         footprint
+    }
+
+    /// Adds the writes of a command over many instances, one for each of them.
+    pub(crate) fn add_members(&mut self, command: &Command, table: &InstanceTable) {
+        let Command::SetMany { props, .. } = command else {
+            return;
+        };
+        for path in (0..table.len()).map(|row| table.path(row)) {
+            for property in props.keys() {
+                self.write_property(&path, property);
+            }
+        }
     }
 
     /// Returns the footprint of reading instances with all below them.
@@ -196,34 +256,66 @@ impl Footprint {
             PlanRead::Property { path, property } => {
                 self.read_path(path);
                 let group = property_group(property);
-                self.reads.insert(property_key(path_key(path), group));
+                let key = property_key(path_key(path), group);
+                self.reads.insert(key);
                 self.properties.insert(group.to_owned());
+                self.name_read(ReadKey::Part(key), || ReadSubject::Property {
+                    path: path.clone(),
+                    property: group.to_owned(),
+                });
             }
             PlanRead::Selector { selector } => match Selector::parse(selector) {
-                Ok(selector) => self.selectors.push(selector.watch()),
-                Err(_) => self.reads_place = true,
+                Ok(parsed) => {
+                    let key = ReadKey::Selector(self.selectors.len());
+                    self.selectors.push(parsed.watch());
+                    let selector = selector.clone();
+                    self.name_read(key, || ReadSubject::Selector { selector });
+                }
+                Err(_) => self.read_place(),
             },
-            PlanRead::Place {} => self.reads_place = true,
+            PlanRead::Place {} => self.read_place(),
         }
+    }
+
+    /// Records what a read stands for, if that is asked for.
+    fn name_read(&mut self, key: ReadKey, subject: impl FnOnce() -> ReadSubject) {
+        if let Some(subjects) = &mut self.subjects {
+            subjects.entry(key).or_insert_with(subject);
+        }
+    }
+
+    fn read_place(&mut self) {
+        self.reads_place = true;
+        self.name_read(ReadKey::Place, || ReadSubject::Place {});
     }
 
     fn read_path(&mut self, path: &InstancePath) {
         let mut above = hash_of(&Part::Root);
-        for segment in &path.segments {
-            self.reads.insert(child_key(above, &segment.name));
+        for (at, segment) in path.segments.iter().enumerate() {
+            let key = child_key(above, &segment.name);
+            self.reads.insert(key);
+            self.name_read(ReadKey::Part(key), || {
+                let segments = path.segments.iter().take(at + 1).cloned().collect();
+                ReadSubject::Instance { path: InstancePath { segments } }
+            });
             above = step_key(above, segment);
         }
     }
 
     fn read_tree(&mut self, path: &InstancePath) {
         self.read_path(path);
-        self.read_trees.insert(path_key(path));
+        let key = path_key(path);
+        self.read_trees.insert(key);
+        self.name_read(ReadKey::Tree(key), || ReadSubject::Tree { path: path.clone() });
     }
 
     /// An index among the children counts all of them.
     fn read_order(&mut self, parent: &InstancePath, index: Option<u32>) {
         if index.is_some() {
-            self.read_orders.insert(path_key(parent));
+            let key = path_key(parent);
+            self.read_orders.insert(key);
+            let subject = || ReadSubject::ChildOrder { path: parent.clone() };
+            self.name_read(ReadKey::ChildOrder(key), subject);
         }
     }
 

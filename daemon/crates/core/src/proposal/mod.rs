@@ -52,9 +52,10 @@ pub use self::by_hand::{
 };
 pub use self::class_reason::class_reason;
 pub use self::compare::{ChangeMade, DifferentChange, VersionDifference, compare_versions};
-use self::conflict::text_conflict;
+pub(crate) use self::conflict::text_conflict;
 pub use self::cut_preview::{CutPreview, cut_preview};
-pub use self::footprint::Footprint;
+pub use self::footprint::{Footprint, ReadSubject};
+pub(crate) use self::footprint::FootprintIndex;
 pub use self::insert::{draft_with_scripts, keep_same_scripts};
 pub use self::inverse::{InverseCommands, UndoStep, build_inverse, target_fingerprint};
 pub use self::large_change::LARGE_CHANGE;
@@ -62,6 +63,7 @@ pub use self::part::{
     ProposalUnit, TextSelection as PartText, draft_again, draft_by_path, draft_part, list_units,
     relocate_command, select_members,
 };
+pub(crate) use self::part::map_targets;
 pub use self::perform::{BlobStore, PerformedCommand, perform_command, text_of, try_command};
 pub use self::replan::{
     MovedInstance, check_targets, moved_instances, piece_keys, rematch_selection,

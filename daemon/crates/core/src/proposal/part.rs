@@ -363,7 +363,7 @@ pub fn draft_by_path(draft: &mut ProposalDraft<'_>, commands: Vec<Command>) -> R
 }
 
 /// Maps every target that a command names.
-pub(super) fn map_targets(
+pub(crate) fn map_targets(
     command: Command,
     change: &mut dyn FnMut(Target) -> Result<Target, Refusal>,
 ) -> Result<Command, Refusal> {

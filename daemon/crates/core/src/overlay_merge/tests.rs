@@ -1,0 +1,6 @@
+//! Table cases of merges: each rule in each of its directions.
+
+mod bench;
+mod conflicts;
+mod reads;
+mod taken;

@@ -1,0 +1,186 @@
+//! Three-way merges of texts: scripts, and the project's memory.
+//!
+//! A proposal changes the text that its own overlay sees. Its change between that text and its result
+//! is applied to the merged text, hunk by hunk. Hunks that overlap with those of an earlier overlay, or
+//! adjoin them, and are not equal to them, are a conflict.
+
+use rustc_hash::FxHashMap;
+use scene_schemas::text::TextEdit;
+use scene_schemas::{Command, Fingerprint, InstancePath, Refusal};
+use vector_text_edit::{MergeResult, apply_edits, diff_lines, merge_texts};
+
+use super::conflict::ConflictKind;
+use super::perform::{FittedCommand, ProposalMerge};
+use super::writes::{EarlierWrites, TextKey, WriteOrigin};
+use super::{EqualKind, MergedText};
+use crate::planning_scene::PlanningScene;
+use crate::proposal::text_conflict;
+
+/// A text that earlier overlays changed.
+#[derive(Debug)]
+pub(super) struct EarlierText {
+    /// The text in the base.
+    base: String,
+    /// One for each overlay, in order.
+    sides: Vec<TextSide>,
+}
+
+/// What an overlay made of a text.
+#[derive(Debug)]
+struct TextSide {
+    /// The last command that changed it.
+    by: WriteOrigin,
+    text: String,
+}
+
+/// The texts that the current overlay changed.
+#[derive(Debug, Default)]
+pub(super) struct OwnTexts {
+    texts: FxHashMap<TextKey, OwnText>,
+}
+
+#[derive(Debug)]
+struct OwnText {
+    by: WriteOrigin,
+    /// The text in the base.
+    base: String,
+    /// The text as the overlay sees it. None if it is the merged text, because no earlier overlay
+    /// changed it.
+    own: Option<String>,
+}
+
+impl OwnTexts {
+    /// Adds the texts of a taken proposal.
+    pub(super) fn add(&mut self, proposal: Self) {
+        for (key, new) in proposal.texts {
+            let base = match self.texts.remove(&key) {
+                Some(before) => before.base,
+                None => new.base,
+            };
+            self.texts.insert(key, OwnText { base, ..new });
+        }
+    }
+
+    /// Adds the texts of a merged overlay to those of the earlier ones.
+    pub(super) fn add_to(self, earlier: &mut EarlierWrites<'_>, scene: &PlanningScene) {
+        for (key, OwnText { by, base, own }) in self.texts {
+            let Some(text) = own.or_else(|| current_text(scene, key)) else {
+                continue;
+            };
+            let known = earlier.texts.entry(key);
+            let known = known.or_insert_with(|| EarlierText { base, sides: Vec::new() });
+            known.sides.push(TextSide { by, text });
+        }
+    }
+}
+
+/// Returns a text of the merged scene. None if the instance has none, or the memory is not known.
+fn current_text(scene: &PlanningScene, key: TextKey) -> Option<String> {
+    match key {
+        TextKey::Script(node) => scene.script_text(node).map(std::borrow::Cow::into_owned),
+        TextKey::Memory => scene.memory().map(str::to_owned),
+    }
+}
+
+impl ProposalMerge<'_, '_> {
+    /// Notes that the current command changes a text as it was planned. Called before the change.
+    pub(super) fn note_text(&mut self, key: TextKey) {
+        if let Some(text) = self.texts.texts.get_mut(&key) {
+            text.by = self.at;
+            return;
+        }
+        let known = self.own_texts.texts.get(&key).map(|it| it.base.clone());
+        if let Some(base) = known.or_else(|| current_text(self.scene, key)) {
+            self.texts.texts.insert(key, OwnText { by: self.at, base, own: None });
+        }
+    }
+
+    /// Merges the edits of a command into a text that an earlier overlay has changed. Returns None if
+    /// there is a conflict, which is noted.
+    pub(super) fn merge_edits(
+        &mut self,
+        key: TextKey,
+        path: &InstancePath,
+        edits: &[TextEdit],
+        expect: &Fingerprint,
+    ) -> Option<FittedCommand<'static>> {
+        let (Some(earlier), Some(now)) =
+            (self.earlier.texts.get(&key), current_text(self.scene, key))
+        else {
+            return Some(FittedCommand::AsPlanned);
+        };
+        let own = self.texts.texts.get(&key).or_else(|| self.own_texts.texts.get(&key));
+        let before = own.and_then(|it| it.own.as_ref()).unwrap_or(&earlier.base);
+        if Fingerprint::hash_bytes(before.as_bytes()) != *expect {
+            self.note_refusal(path.clone(), &changed_text(path));
+            return None;
+        }
+        let after = match apply_edits(before, edits) {
+            Ok(after) => after,
+            Err(error) => {
+                self.note_refusal(path.clone(), &Refusal::new(error));
+                return None;
+            }
+        };
+        let merged = merge_texts(before, &now, &after);
+        let base = earlier.base.clone();
+        let text = OwnText { by: self.at, base, own: Some(after.clone()) };
+        let by: Vec<WriteOrigin> = earlier.sides.iter().map(|side| side.by).collect();
+        let merged = match merged {
+            _ if after == now => now.clone(),
+            MergeResult::Text(merged) => merged,
+            MergeResult::Conflicts(found) => {
+                let is_against = |side: &&TextSide| {
+                    let merged = merge_texts(&earlier.base, &side.text, &after);
+                    matches!(merged, MergeResult::Conflicts(_))
+                };
+                let mut against: Vec<WriteOrigin> =
+                    earlier.sides.iter().filter(is_against).map(|side| side.by).collect();
+                if against.is_empty() {
+                    against.extend(by.last());
+                }
+                for earlier in against {
+                    let passages = text_conflict(path, &found);
+                    let kind = match key {
+                        TextKey::Script(_) => ConflictKind::Script { passages },
+                        TextKey::Memory => ConflictKind::Memory { passages },
+                    };
+                    self.note_conflict(kind, path.clone(), earlier, Some("Source"));
+                }
+                self.texts.texts.insert(key, text);
+                return None;
+            }
+        };
+        self.texts.texts.insert(key, text);
+        if merged == now {
+            if let Some(by) = by.last() {
+                self.note_equal(path.clone(), EqualKind::Text {}, *by);
+            }
+            return Some(FittedCommand::Done);
+        }
+        let earlier = by.iter().map(|by| self.origin_of(*by)).collect();
+        let command = self.at.command;
+        self.merged_texts.push(MergedText { command, path: path.clone(), earlier });
+        let (edits, expect) = (diff_lines(&now, &merged), Fingerprint::hash_bytes(now.as_bytes()));
+        let target = match key {
+            TextKey::Script(node) => self.scene.target(node),
+            TextKey::Memory => self.scene.target(self.scene.root()),
+        };
+        Some(FittedCommand::Replaced(match key {
+            TextKey::Script(_) => Command::EditScript { target, edits, expect },
+            TextKey::Memory => Command::EditMemory { target, edits, expect },
+        }))
+    }
+
+    /// Returns the last command of an earlier overlay that changed a text.
+    pub(super) fn last_text_write(&self, key: TextKey) -> Option<WriteOrigin> {
+        self.earlier.texts.get(&key)?.sides.last().map(|side| side.by)
+    }
+}
+
+fn changed_text(path: &InstancePath) -> Refusal {
+    Refusal(format!(
+        "The text of {path} is not the one that this edit was planned on; read it again and redo the \
+         edit."
+    ))
+}
