@@ -5,6 +5,7 @@ mod bytes;
 mod memory;
 mod moved;
 mod orders;
+mod overlays;
 mod recover;
 mod untouched;
 mod way_back;

@@ -54,8 +54,9 @@ impl ProposalMerge<'_, '_> {
             }
             Command::Delete { target, count, expect } => {
                 self.adapt_expectation(target, None, expect);
+                // Other changes below it than deletions are conflicts.
                 if let Some(node) = scene.by_id(&target.id)
-                    && scene.subtree(node).any(|node| self.earlier.has_lost_child(node))
+                    && scene.subtree(node).any(|node| self.earlier.restructuring(node).is_some())
                 {
                     *count = scene.subtree(node).count() as u32;
                 }

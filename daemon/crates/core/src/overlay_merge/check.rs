@@ -40,7 +40,7 @@ impl<'a> ProposalMerge<'_, 'a> {
                 FittedCommand::AsPlanned
             }
             Command::Clone { source, parent, name, .. } => {
-                self.find_written(source);
+                self.check_copied(source);
                 self.check_new_child(parent, name);
                 FittedCommand::AsPlanned
             }
@@ -53,7 +53,7 @@ impl<'a> ProposalMerge<'_, 'a> {
                 let roots = contents.parents.iter().zip(&contents.names);
                 if let Some(parent) = self.find_written(parent) {
                     for (_, name) in roots.filter(|(above, _)| **above == 0) {
-                        self.check_name(parent, name, None);
+                        self.check_name(parent, name, None, None);
                     }
                 }
                 FittedCommand::AsPlanned
@@ -111,9 +111,20 @@ impl<'a> ProposalMerge<'_, 'a> {
         }
     }
 
+    /// Checks that a subtree that a command copies has the instances that it had.
+    fn check_copied(&mut self, source: &Target) {
+        let Some(source) = self.find_written(source) else { return };
+        let changed = |node: Node| Some((node, self.earlier.restructuring(node)?));
+        let found = self.scene.subtree(source).find_map(changed);
+        if let Some((node, by)) = found {
+            let kind = ConflictKind::CopyOfRestructured {};
+            self.note_conflict(kind, self.scene.path(node), by, None);
+        }
+    }
+
     fn check_new_child(&mut self, parent: &Target, name: &str) {
         if let Some(parent) = self.find_written(parent) {
-            self.check_name(parent, name, None);
+            self.check_name(parent, name, None, None);
         }
     }
 
@@ -129,14 +140,28 @@ impl<'a> ProposalMerge<'_, 'a> {
     }
 
     /// Checks that no earlier overlay gave another child of a parent the same name. That children
-    /// of the base have the name is no conflict: the planner warns of it.
-    fn check_name(&mut self, parent: Node, name: &str, own: Option<Node>) {
-        let is_there = |node: Node| {
-            self.scene.parent(node) == Some(parent) && self.scene.name(node) == name
+    /// of the base have the name is no conflict, because the planner warns of it; unless an earlier
+    /// overlay gave the instance its other half, the name or the parent (`crossed`).
+    fn check_name(
+        &mut self,
+        parent: Node,
+        name: &str,
+        own: Option<Node>,
+        crossed: Option<WriteOrigin>,
+    ) {
+        let is_other = |node: Node| {
+            Some(node) != own
+                && self.scene.parent(node) == Some(parent)
+                && self.scene.name(node) == name
         };
-        let mut added = self.earlier.named(parent, name).iter();
-        let other = added.find(|it| Some(it.node) != own && is_there(it.node));
-        if let Some(by) = other.map(|it| it.by) {
+        let known = self.earlier.named(parent, name);
+        let crossing = self.own.crossed_names.iter().chain(&self.crossed_names);
+        let other = known.iter().chain(crossing).find(|it| is_other(it.node)).map(|it| it.by);
+        let other = other.or_else(|| {
+            let mut children = (0..2).filter_map(|n| self.scene.nth_named(parent, name, n));
+            crossed.filter(|_| children.any(is_other))
+        });
+        if let Some(by) = other {
             let kind = ConflictKind::Name { name: name.to_owned() };
             self.note_conflict(kind, self.scene.path(parent), by, Some("Name"));
         }
@@ -161,7 +186,8 @@ impl<'a> ProposalMerge<'_, 'a> {
                 }
                 (CellCheck::Free, Some(Value::String(name))) if property == "Name" => {
                     if let Some(parent) = self.scene.parent(node) {
-                        self.check_name(parent, name, Some(node));
+                        let crossed = self.earlier.parent(node).map(|moved| moved.by);
+                        self.check_name(parent, name, Some(node), crossed);
                     }
                 }
                 (CellCheck::Free | CellCheck::Conflict, _) => {}
@@ -245,8 +271,11 @@ impl<'a> ProposalMerge<'_, 'a> {
             }
             return FittedCommand::AsPlanned;
         }
-        let name = self.scene.name(node).to_owned();
-        self.check_name(to, &name, Some(node));
+        if self.scene.parent(node) != Some(to) {
+            let name = self.scene.name(node).to_owned();
+            let crossed = self.earlier.cell(node, "Name").map(|cell| cell.by);
+            self.check_name(to, &name, Some(node), crossed);
+        }
         FittedCommand::AsPlanned
     }
 

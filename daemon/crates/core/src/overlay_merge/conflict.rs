@@ -56,12 +56,16 @@ pub enum ConflictKind {
     Script { passages: Conflict },
     /// Both changed the same lines of the project's memory.
     Memory { passages: Conflict },
-    /// Two instances of one parent get the same name.
+    /// Two instances of one parent get the same name, or one gets the name and the parent from
+    /// different overlays, and another child has the name.
     Name { name: String },
     /// The earlier overlay deleted what the later one writes to, copies or creates in.
     WriteInDeleted {},
     /// The later overlay deletes what the earlier one wrote to.
     DeleteOfWritten {},
+    /// The later overlay copies a subtree in which the earlier one created, moved or deleted instances.
+    /// The ids of the copy's instances number them in order.
+    CopyOfRestructured {},
     /// The move would make the instance a part of itself, because the earlier overlay moved the
     /// parent into it.
     Cycle {},

@@ -31,8 +31,7 @@ use scene_schemas::{Command, InstancePath};
 use serde::Serialize;
 
 pub use self::conflict::{ConflictKind, ConflictSide, OverlayConflict};
-use self::perform::ProposalMerge;
-use self::texts::OwnTexts;
+use self::perform::{OverlayState, ProposalMerge};
 use self::writes::{EarlierWrites, ProposalWrites, WriteOrigin};
 use crate::planning_scene::PlanningScene;
 use crate::proposal::{BlobStore, Footprint, FootprintIndex, ReadSubject};
@@ -208,7 +207,7 @@ struct LeftOutProposal {
 impl<'a> OverlayMerge<'_, 'a> {
     fn merge_overlay(&mut self, at: usize) {
         let is_last = at + 1 == self.overlays.len();
-        let mut texts = OwnTexts::default();
+        let mut state = OverlayState::default();
         let mut taken: Vec<ProposalWrites<'a>> = Vec::new();
         let mut footprints = Vec::new();
         let mut left_out: Vec<LeftOutProposal> = Vec::new();
@@ -228,10 +227,10 @@ impl<'a> OverlayMerge<'_, 'a> {
                 continue;
             }
             let write = WriteOrigin { overlay: at as u32, proposal: number as u32, command: 0 };
-            let merge = ProposalMerge::new(self, *own, write, &texts);
+            let merge = ProposalMerge::new(self, *own, write, &state);
             match merge.run(&footprint) {
                 Ok(merged) => {
-                    texts.add(merged.texts);
+                    state.add(merged.state);
                     taken.push(merged.writes);
                     footprints.push((origin, footprint, own.proposal));
                     self.result.taken.push(merged.taken);
@@ -248,7 +247,7 @@ impl<'a> OverlayMerge<'_, 'a> {
         for writes in taken {
             self.earlier.add(writes);
         }
-        texts.add_to(&mut self.earlier, self.scene);
+        state.texts.add_to(&mut self.earlier, self.scene);
         for (origin, mut footprint, proposal) in footprints {
             for command in &proposal.commands {
                 if let Some(Ok(table)) =

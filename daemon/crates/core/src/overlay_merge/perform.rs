@@ -30,11 +30,12 @@ pub(super) struct ProposalMerge<'m, 'a> {
     index: &'m FootprintIndex,
     writers: &'m [ProposalOrigin],
     proposal: OverlayProposal<'a>,
-    /// The texts of the overlay before this proposal.
-    pub(super) own_texts: &'m OwnTexts,
+    /// The state of the overlay before this proposal.
+    pub(super) own: &'m OverlayState,
     /// The current command.
     pub(super) at: WriteOrigin,
     pub(super) texts: OwnTexts,
+    pub(super) crossed_names: Vec<AddedName>,
     writes: ProposalWrites<'a>,
     pub(super) conflicts: Vec<OverlayConflict>,
     /// The commands so far, if they are not those that were planned.
@@ -47,7 +48,24 @@ pub(super) struct ProposalMerge<'m, 'a> {
 pub(super) struct MergedProposal<'a> {
     pub(super) taken: TakenProposal<'a>,
     pub(super) writes: ProposalWrites<'a>,
+    pub(super) state: OverlayState,
+}
+
+/// What the taken proposals of the current overlay did that depends on earlier overlays.
+#[derive(Debug, Default)]
+pub(super) struct OverlayState {
     pub(super) texts: OwnTexts,
+    /// The instances of which one overlay gave the name, and another one the parent. The origin is
+    /// the command of the earlier one.
+    pub(super) crossed_names: Vec<AddedName>,
+}
+
+impl OverlayState {
+    /// Adds the state of a taken proposal.
+    pub(super) fn add(&mut self, proposal: Self) {
+        self.texts.add(proposal.texts);
+        self.crossed_names.extend(proposal.crossed_names);
+    }
 }
 
 /// How a command is performed.
@@ -77,7 +95,7 @@ impl<'m, 'a> ProposalMerge<'m, 'a> {
         merge: &'m mut OverlayMerge<'_, 'a>,
         proposal: OverlayProposal<'a>,
         at: WriteOrigin,
-        own_texts: &'m OwnTexts,
+        own: &'m OverlayState,
     ) -> Self {
         Self {
             scene: &mut *merge.scene,
@@ -87,9 +105,10 @@ impl<'m, 'a> ProposalMerge<'m, 'a> {
             index: &merge.index,
             writers: &merge.writers,
             proposal,
-            own_texts,
+            own,
             at,
             texts: OwnTexts::default(),
+            crossed_names: Vec::new(),
             writes: ProposalWrites::default(),
             conflicts: Vec::new(),
             adapted: None,
@@ -132,7 +151,8 @@ impl<'m, 'a> ProposalMerge<'m, 'a> {
             equal: self.equal,
             merged_texts: self.merged_texts,
         };
-        Ok(MergedProposal { taken, writes: self.writes, texts: self.texts })
+        let state = OverlayState { texts: self.texts, crossed_names: self.crossed_names };
+        Ok(MergedProposal { taken, writes: self.writes, state })
     }
 
     fn merge_command(&mut self, command: &'a Command) {
@@ -318,7 +338,7 @@ impl<'m, 'a> ProposalMerge<'m, 'a> {
                 for (property, value) in props.iter().filter(|it| !done.contains(&it.0.as_str())) {
                     self.record_value(node, property, Cow::Borrowed(value));
                     if property == "Name" {
-                        self.record_name(node);
+                        self.record_name(node, self.earlier.parent(node).map(|moved| moved.by));
                     }
                 }
             }
@@ -338,13 +358,16 @@ impl<'m, 'a> ProposalMerge<'m, 'a> {
             Command::Move { index, .. } => {
                 let Some(parent) = self.scene.parent(node) else { return };
                 self.writes.parents.push((node, ParentWrite { by, parent, index: *index }));
-                let touched = [Some(node), prior_parent, Some(parent)].into_iter().flatten();
-                self.writes.touched.extend(touched.map(|node| NodeWrite { by, node }));
-                self.record_name(node);
+                let parents = [prior_parent, Some(parent)].into_iter().flatten();
+                let parents = parents.map(|node| NodeWrite { by, node });
+                self.writes.restructured.extend(parents.clone());
+                self.writes.touched.extend(parents.chain([NodeWrite { by, node }]));
+                self.record_name(node, self.earlier.cell(node, "Name").map(|cell| cell.by));
             }
             Command::Delete { .. } => {
                 self.writes.deleted.push(NodeWrite { by, node });
-                self.writes.lost_child.extend(prior_parent);
+                let parent = prior_parent.map(|node| NodeWrite { by, node });
+                self.writes.restructured.extend(parent);
             }
             Command::EditScript { .. } => self.writes.touched.push(NodeWrite { by, node }),
             // The text is noted already, and nothing else reads the memory.
@@ -355,16 +378,23 @@ impl<'m, 'a> ProposalMerge<'m, 'a> {
     /// Records a new child of its parent.
     fn record_added(&mut self, node: Node) {
         if let Some(parent) = self.scene.parent(node) {
-            self.writes.touched.push(NodeWrite { by: self.at, node: parent });
+            let write = NodeWrite { by: self.at, node: parent };
+            self.writes.touched.push(write);
+            self.writes.restructured.push(write);
         }
-        self.record_name(node);
+        self.record_name(node, None);
     }
 
-    /// Records that an instance got its current name where it is.
-    fn record_name(&mut self, node: Node) {
+    /// Records that an instance got its current name where it is. `crossed` is the command of an
+    /// earlier overlay that moved what this one renames, or the other way round.
+    fn record_name(&mut self, node: Node, crossed: Option<WriteOrigin>) {
         if let Some(parent) = self.scene.parent(node) {
             let name = self.scene.name(node).to_owned();
-            self.writes.names.push(AddedName { by: self.at, node, parent, name });
+            let added = AddedName { by: self.at, node, parent, name };
+            if let Some(by) = crossed {
+                self.crossed_names.push(AddedName { by, ..added.clone() });
+            }
+            self.writes.names.push(added);
         }
     }
 

@@ -2,5 +2,6 @@
 
 mod bench;
 mod conflicts;
+mod many;
 mod reads;
 mod taken;

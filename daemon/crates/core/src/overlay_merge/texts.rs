@@ -89,7 +89,7 @@ impl ProposalMerge<'_, '_> {
             text.by = self.at;
             return;
         }
-        let known = self.own_texts.texts.get(&key).map(|it| it.base.clone());
+        let known = self.own.texts.texts.get(&key).map(|it| it.base.clone());
         if let Some(base) = known.or_else(|| current_text(self.scene, key)) {
             self.texts.texts.insert(key, OwnText { by: self.at, base, own: None });
         }
@@ -109,7 +109,7 @@ impl ProposalMerge<'_, '_> {
         else {
             return Some(FittedCommand::AsPlanned);
         };
-        let own = self.texts.texts.get(&key).or_else(|| self.own_texts.texts.get(&key));
+        let own = self.texts.texts.get(&key).or_else(|| self.own.texts.texts.get(&key));
         let before = own.and_then(|it| it.own.as_ref()).unwrap_or(&earlier.base);
         if Fingerprint::hash_bytes(before.as_bytes()) != *expect {
             self.note_refusal(path.clone(), &changed_text(path));

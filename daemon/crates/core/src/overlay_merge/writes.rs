@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use scene_schemas::Value;
 use vector_place::Node;
 use vector_place::reflection::property_group;
@@ -65,7 +65,7 @@ pub(super) struct ParentWrite {
 }
 
 /// An instance that got a name, a parent or both.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct AddedName {
     pub(super) by: WriteOrigin,
     pub(super) node: Node,
@@ -98,8 +98,8 @@ pub(super) struct ProposalWrites<'a> {
     pub(super) references: Vec<ReferenceWrite<'a>>,
     /// The roots of deleted subtrees.
     pub(super) deleted: Vec<NodeWrite>,
-    /// The instances that lost a child because it was deleted.
-    pub(super) lost_child: Vec<Node>,
+    /// The instances whose children were added to, moved or deleted.
+    pub(super) restructured: Vec<NodeWrite>,
     /// The instances that were written to, other than by deletions of their children.
     pub(super) touched: Vec<NodeWrite>,
 }
@@ -115,7 +115,8 @@ pub(super) struct EarlierWrites<'a> {
     /// By the instance that is referred to.
     references: FxHashMap<Node, Vec<ReferenceWrite<'a>>>,
     deleted: FxHashMap<Node, WriteOrigin>,
-    lost_child: FxHashSet<Node>,
+    /// The first write to the children of an instance.
+    restructured: FxHashMap<Node, WriteOrigin>,
     /// The first write of each overlay to an instance.
     touched: FxHashMap<Node, Vec<WriteOrigin>>,
     pub(super) texts: FxHashMap<TextKey, EarlierText>,
@@ -163,7 +164,9 @@ impl<'a> EarlierWrites<'a> {
         for write in writes.deleted {
             self.deleted.insert(write.node, write.by);
         }
-        self.lost_child.extend(writes.lost_child);
+        for write in writes.restructured {
+            self.restructured.entry(write.node).or_insert(write.by);
+        }
         for NodeWrite { node, by } in writes.touched {
             let known = self.touched.entry(node).or_default();
             if known.last().is_none_or(|last| last.overlay != by.overlay) {
@@ -196,9 +199,9 @@ impl<'a> EarlierWrites<'a> {
         self.deleted.get(&root).copied()
     }
 
-    /// Whether a child of the instance was deleted.
-    pub(super) fn has_lost_child(&self, node: Node) -> bool {
-        self.lost_child.contains(&node)
+    /// Returns the first change of which children an instance has, or of their order.
+    pub(super) fn restructuring(&self, node: Node) -> Option<WriteOrigin> {
+        self.restructured.get(&node).copied()
     }
 
     /// Returns the first write of each overlay to an instance.

@@ -40,7 +40,7 @@ pub(super) fn place() -> PlanningScene {
     scene.set_source(main, "local a = 1\nlocal b = 2\n\n\nprint(a, b)\n".to_owned());
     // Read again, so that the instances have the ids of a file.
     let scene = Scene::decode(&scene.encode().unwrap()).unwrap();
-    PlanningScene::new(scene, Some("one\ntwo\nthree\n".to_owned()))
+    PlanningScene::new(scene, Some("one\ntwo\nthree\n".to_owned())).with_set_many_from(2)
 }
 
 /// Plans overlays on the place. Each is a list of proposals, whose edits are separated by `;`.
@@ -107,8 +107,24 @@ fn draft_edit(draft: &mut ProposalDraft<'_>, edit: &str, overlay: usize) {
             let after = draft.memory_text().unwrap().replace(from, to);
             draft.edit_memory(&after).unwrap();
         }
-        ["read", selector] => {
-            let selector = selector.to_owned();
+        ["setall", class, property, value] => {
+            let props =
+                Props::from([(property.to_owned(), parse_value(value, |_| unreachable!()))]);
+            let scene = draft.scene();
+            let all = scene.descendants(scene.root());
+            let nodes: Vec<Node> = all.filter(|node| scene.class(*node) == class).collect();
+            let by_class = [(class.to_owned(), props)].into();
+            let groups = draft.group_sets(nodes, &by_class);
+            assert!(groups.rest.is_empty() && groups.groups.len() == 1);
+            groups.groups.into_iter().for_each(|group| draft.set_many(group).unwrap());
+        }
+        ["readproperty", path, property] => {
+            let path = draft.scene().path(node(draft, path));
+            let property = property.to_owned();
+            draft.note_read(scene_schemas::proposal::PlanRead::Property { path, property });
+        }
+        ["read", ..] => {
+            let selector = words[1..].join(" ");
             draft.note_read(scene_schemas::proposal::PlanRead::Selector { selector });
         }
         ["readtext", path] => {

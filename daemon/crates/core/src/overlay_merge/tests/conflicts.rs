@@ -235,15 +235,51 @@ fn reference_to_a_deleted_instance_conflicts() {
 }
 
 #[test]
-fn copy_of_a_subtree_that_grew_is_refused_with_both_sides() {
-    check(
-        &[&["create Workspace.House Part Roof"], &["clone Workspace.House Workspace Second"]],
-        &[
-            "a0 taken",
-            "refused at game.Workspace.House: a0 creates the Part Roof in game.Workspace.House | \
-             b0 copies game.Workspace.House as Second into game.Workspace",
+fn copy_of_a_subtree_with_other_instances_conflicts() {
+    let copy = "clone Workspace.House Workspace Second";
+    let copies = "copies game.Workspace.House as Second into game.Workspace";
+    let changes = [
+        ["create Workspace.House Part Roof", "House", "creates the Part Roof in game.Workspace.House"],
+        ["delete Workspace.House.Door.Knob", "House.Door", "deletes game.Workspace.House.Door.Knob"],
+        // As many instances, but others.
+        [
+            "delete Workspace.House.Door.Knob; create Workspace.House Part Roof",
+            "House",
+            "creates the Part Roof in game.Workspace.House",
         ],
-    );
+        [
+            "move Workspace.House.Door.Knob Workspace.House",
+            "House",
+            "moves game.Workspace.House.Door.Knob into game.Workspace.House",
+        ],
+    ];
+    for [change, at, words] in changes {
+        let at = format!("copy_of_restructured at game.Workspace.{at}");
+        check(&[&[change], &[copy]], &["a0 taken", &format!("{at}: a0 {words} | b0 {copies}")]);
+        check(&[&[copy], &[change]], &["a0 taken", "b0 taken"]);
+    }
+}
+
+#[test]
+fn name_and_parent_of_different_overlays_clash_with_any_child() {
+    let moves = "moves game.Workspace.Wall into game.Workspace.House";
+    let rename = "rename Workspace.Wall Door";
+    check_both("move Workspace.Wall Workspace.House", rename, [
+        &format!("name at game.Workspace.House: a0 {moves} | b0 renames {WALL} to Door"),
+        &format!("name at game.Workspace.House: a0 renames {WALL} to Door | b0 {moves}"),
+    ]);
+    // The other child is of the overlay that renames.
+    for (at, edits) in [
+        ["create Workspace.Trees Part Oak", "rename Workspace.Wall Oak"],
+        ["rename Workspace.Wall Oak", "create Workspace.Trees Part Oak"],
+    ].iter().enumerate() {
+        let outcome = merge(&[&["move Workspace.Wall Workspace.Trees"], edits]);
+        assert_eq!(outcome.lines[..2], ["a0 taken", "b0 taken"], "{edits:?}");
+        let side = ["renames game.Workspace.Wall to Oak", "creates the Part Oak in game.Workspace.Trees"][at];
+        assert_eq!(outcome.lines[2], format!(
+            "name at game.Workspace.Trees: a0 moves {WALL} into game.Workspace.Trees | b1 {side}"
+        ));
+    }
 }
 
 #[test]
@@ -285,6 +321,7 @@ fn proposals_that_depend_on_one_that_is_left_out_are_left_out() {
         "b1 without b0: CreatedInstance",
         "b3 without b1: After",
         "b4 without b0: Footprint",
+        "b0 reads of a0: game.Workspace.New",
         "b1 reads of a0: game.Workspace.New",
         "b4 reads of a0: matches of #New",
     ]);
