@@ -179,6 +179,9 @@ impl KnownWishes {
                 same(self.parents.get(target).map(|known| known == parent));
             }
             Edit::Delete { target } => {
+                if self.gone.contains(target) {
+                    return;
+                }
                 let is_written = self.values.keys().any(|(key, _)| key == target)
                     || self.names.contains_key(target)
                     || self.parents.contains_key(target);

@@ -1,8 +1,10 @@
 //! Three-way merges of texts: scripts, and the project's memory.
 //!
 //! A proposal changes the text that its own overlay sees. Its change between that text and its result
-//! is applied to the merged text, hunk by hunk. Hunks that overlap with those of an earlier overlay, or
-//! adjoin them, and are not equal to them, are a conflict.
+//! is applied to the merged text, hunk by hunk. What the overlay has made of the text of the base by
+//! then is compared with what each earlier overlay made of it: hunks that overlap or adjoin each other
+//! and differ are a conflict. So an overlay cannot replace a hunk of an earlier one after it has made
+//! the same.
 
 use rustc_hash::FxHashMap;
 use scene_schemas::text::TextEdit;
@@ -122,36 +124,39 @@ impl ProposalMerge<'_, '_> {
                 return None;
             }
         };
-        let merged = merge_texts(before, &now, &after);
-        let base = earlier.base.clone();
-        let text = OwnText { by: self.at, base, own: Some(after.clone()) };
+        let merged = match merge_texts(before, &now, &after) {
+            _ if after == now => Ok(now.clone()),
+            MergeResult::Text(merged) => Ok(merged),
+            MergeResult::Conflicts(found) => Err(found),
+        };
+        let (mut against, mut passages) = (Vec::new(), Vec::new());
+        for side in earlier.sides.iter().filter(|side| side.text != after) {
+            if let MergeResult::Conflicts(found) = merge_texts(&earlier.base, &side.text, &after) {
+                against.push(side.by);
+                passages = found;
+            }
+        }
+        let text = OwnText { by: self.at, base: earlier.base.clone(), own: Some(after) };
+        self.texts.texts.insert(key, text);
         let by: Vec<WriteOrigin> = earlier.sides.iter().map(|side| side.by).collect();
         let merged = match merged {
-            _ if after == now => now.clone(),
-            MergeResult::Text(merged) => merged,
-            MergeResult::Conflicts(found) => {
-                let is_against = |side: &&TextSide| {
-                    let merged = merge_texts(&earlier.base, &side.text, &after);
-                    matches!(merged, MergeResult::Conflicts(_))
-                };
-                let mut against: Vec<WriteOrigin> =
-                    earlier.sides.iter().filter(is_against).map(|side| side.by).collect();
+            Ok(merged) if against.is_empty() => merged,
+            merged => {
                 if against.is_empty() {
                     against.extend(by.last());
                 }
+                let passages = text_conflict(path, &merged.err().unwrap_or(passages));
                 for earlier in against {
-                    let passages = text_conflict(path, &found);
+                    let passages = passages.clone();
                     let kind = match key {
                         TextKey::Script(_) => ConflictKind::Script { passages },
                         TextKey::Memory => ConflictKind::Memory { passages },
                     };
-                    self.note_conflict(kind, path.clone(), earlier, Some("Source"));
+                    self.note_conflict(kind, path.clone(), earlier, None);
                 }
-                self.texts.texts.insert(key, text);
                 return None;
             }
         };
-        self.texts.texts.insert(key, text);
         if merged == now {
             if let Some(by) = by.last() {
                 self.note_equal(path.clone(), EqualKind::Text {}, *by);

@@ -108,6 +108,17 @@ fn overlapping_hunks_of_a_script_conflict() {
 }
 
 #[test]
+fn hunk_cannot_be_replaced_after_it_was_made_too() {
+    let [three, four] = ["1 a_=_3", "3 a_=_4"].map(|n| format!("edit ServerStorage.Main a_=_{n}"));
+    let side = "edits the text of game.ServerStorage.Main";
+    check(&[&[&three], &[&three, &four]], &[
+        "a0 taken",
+        "b0 taken, all done, text by a0",
+        &format!("script at game.ServerStorage.Main: a0 {side} | b1 {side}"),
+    ]);
+}
+
+#[test]
 fn overlapping_hunks_of_the_memory_conflict() {
     let expected = "memory at game: a0 edits the project's memory | b0 edits the project's memory";
     check_both("remember two zwei", "remember two deux", [expected; 2]);
