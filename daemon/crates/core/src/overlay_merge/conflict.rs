@@ -18,8 +18,9 @@ use crate::safe_line::safe_line;
 #[derive(Debug, PartialEq, Serialize)]
 pub struct OverlayConflict {
     pub kind: ConflictKind,
-    /// The instance that both sides are about, by its path in the merged scene or, if it is gone,
-    /// its last path there. `game` for the project's memory.
+    /// The instance that both sides are about: by its path in the merged scene or, if it is gone, by
+    /// that with which the later side was planned. The parent of two instances with one name. `game`
+    /// for the project's memory.
     pub path: InstancePath,
     /// What an earlier overlay did. None if no earlier overlay is known to be the reason: the
     /// proposal does not fit the base that it was planned on.

@@ -25,6 +25,7 @@ mod writes;
 
 use std::borrow::Cow;
 
+use rustc_hash::FxHashMap;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
 use scene_schemas::{Command, InstancePath};
@@ -34,7 +35,7 @@ pub use self::conflict::{ConflictKind, ConflictSide, OverlayConflict};
 use self::perform::{OverlayState, ProposalMerge};
 use self::writes::{EarlierWrites, ProposalWrites, WriteOrigin};
 use crate::planning_scene::PlanningScene;
-use crate::proposal::{BlobStore, Footprint, FootprintIndex, ReadSubject};
+use crate::proposal::{BlobStore, Footprint, FootprintIndex, ReadSubject, TouchIndex};
 
 /// Maximum number of things that a stale read names.
 const MAX_SUBJECTS: usize = 8;
@@ -86,7 +87,8 @@ pub struct TakenProposal<'a> {
     /// The position of its call. The ids `new:K` of its commands belong to it.
     pub call: Seq,
     /// The commands as they are performed on the result of the proposals before it. Empty if earlier
-    /// overlays had done all of it.
+    /// overlays had done all of it. The caller drafts them again for a preview, and to split them
+    /// between Studio and files.
     pub commands: Cow<'a, [Command]>,
     /// What earlier overlays had done already.
     pub equal: Vec<EqualWrite>,
@@ -163,6 +165,9 @@ pub struct StaleRead {
 
 /// Merges overlays on their base, on which nothing is pending. The scene then has the merged result
 /// over it, which the caller keeps or rolls back. The same overlays and base give the same result.
+///
+/// If facts of an open place are missing afterwards (`Scene::take_missing`), a conflict may be due to
+/// that: the caller rolls back, asks for them, and merges again.
 pub fn merge_overlays<'a>(
     scene: &mut PlanningScene,
     overlays: &[Overlay<'a>],
@@ -196,12 +201,52 @@ struct OverlayMerge<'m, 'a> {
     result: MergedOverlays<'a>,
 }
 
-/// A proposal of the current overlay that is left out.
-struct LeftOutProposal {
-    seq: Seq,
-    /// The prefix of the ids of the instances that it would have created.
-    prefix: String,
-    footprint: Footprint,
+/// The proposals of the current overlay that are left out.
+#[derive(Default)]
+struct LeftOutProposals {
+    seqs: Vec<Seq>,
+    /// By the positions of their calls.
+    by_call: FxHashMap<Seq, Seq>,
+    touched: TouchIndex,
+}
+
+impl LeftOutProposals {
+    fn add(&mut self, own: &OverlayProposal<'_>, footprint: Footprint) {
+        self.seqs.push(own.seq);
+        self.by_call.insert(own.call, own.seq);
+        self.touched.add(footprint);
+    }
+
+    /// Returns one of these proposals on which another one of the same overlay depends, and why.
+    fn find_dependency(
+        &self,
+        own: &OverlayProposal<'_>,
+        footprint: &Footprint,
+    ) -> Option<(Seq, DependencyReason)> {
+        if self.seqs.is_empty() {
+            return None;
+        }
+        let is_left_out = |seq: &&Seq| self.seqs.contains(*seq);
+        if let Some(seq) = own.proposal.after.iter().find(is_left_out) {
+            return Some((*seq, DependencyReason::After));
+        }
+        if let Some(seq) = own.proposal.commands.iter().find_map(|it| self.find_created(it)) {
+            return Some((seq, DependencyReason::CreatedInstance));
+        }
+        let number = self.touched.first_touching(footprint)?;
+        Some((self.seqs[number], DependencyReason::Footprint))
+    }
+
+    /// Returns the proposal that creates an instance which a command names.
+    fn find_created(&self, command: &Command) -> Option<Seq> {
+        let mut found = None;
+        adapt::visit_targets(command, &mut |target| {
+            let call = target.id.0.strip_prefix("new:").and_then(|id| id.split_once('.'));
+            let call = call.and_then(|(call, _)| call.parse().ok()).map(Seq);
+            found = found.or_else(|| self.by_call.get(&call?).copied());
+        });
+        found
+    }
 }
 
 impl<'a> OverlayMerge<'_, 'a> {
@@ -210,20 +255,15 @@ impl<'a> OverlayMerge<'_, 'a> {
         let mut state = OverlayState::default();
         let mut taken: Vec<ProposalWrites<'a>> = Vec::new();
         let mut footprints = Vec::new();
-        let mut left_out: Vec<LeftOutProposal> = Vec::new();
+        let mut left_out = LeftOutProposals::default();
         for (number, own) in self.overlays[at].proposals.iter().enumerate() {
             let origin = ProposalOrigin { overlay: at, proposal: own.seq };
             let footprint = Footprint::new(own.proposal);
             self.note_stale_reads(origin, &footprint, own.proposal);
-            let leave_out = |footprint| LeftOutProposal {
-                seq: own.seq,
-                prefix: format!("new:{}.", own.call),
-                footprint,
-            };
-            if let Some((depends_on, reason)) = find_dependency(&left_out, own, &footprint) {
+            if let Some((depends_on, reason)) = left_out.find_dependency(own, &footprint) {
                 let dependent = DependentProposal { origin, depends_on, reason };
                 self.result.dependents.push(dependent);
-                left_out.push(leave_out(footprint));
+                left_out.add(own, footprint);
                 continue;
             }
             let write = WriteOrigin { overlay: at as u32, proposal: number as u32, command: 0 };
@@ -237,7 +277,7 @@ impl<'a> OverlayMerge<'_, 'a> {
                 }
                 Err(conflicts) => {
                     self.result.conflicts.extend(conflicts);
-                    left_out.push(leave_out(footprint));
+                    left_out.add(own, footprint);
                 }
             }
         }
@@ -274,36 +314,6 @@ impl<'a> OverlayMerge<'_, 'a> {
             self.result.stale_reads.push(StaleRead { reader, writer, subjects, more });
         }
     }
-}
-
-/// Returns the first proposal among those left out on which a proposal of the same overlay depends,
-/// and why.
-fn find_dependency(
-    left_out: &[LeftOutProposal],
-    own: &OverlayProposal<'_>,
-    footprint: &Footprint,
-) -> Option<(Seq, DependencyReason)> {
-    left_out.iter().find_map(|it| {
-        let reason = if own.proposal.after.contains(&it.seq) {
-            DependencyReason::After
-        } else if uses_instance_of(own.proposal, &it.prefix) {
-            DependencyReason::CreatedInstance
-        } else if footprint.touches(&it.footprint) {
-            DependencyReason::Footprint
-        } else {
-            return None;
-        };
-        Some((it.seq, reason))
-    })
-}
-
-/// Whether a command names an instance whose id has this prefix.
-fn uses_instance_of(proposal: &Proposal, prefix: &str) -> bool {
-    proposal.commands.iter().any(|command| {
-        let mut is_used = false;
-        adapt::visit_targets(command, &mut |target| is_used |= target.id.0.starts_with(prefix));
-        is_used
-    })
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use vector_place::InstanceTable;
 use vector_place::reflection::property_group;
 use vector_place::selector::{Selector, SelectorWatch};
 
-pub(crate) use self::index::FootprintIndex;
+pub(crate) use self::index::{FootprintIndex, TouchIndex};
 
 /// What a proposal reads and writes.
 #[derive(Debug, Clone, Default)]

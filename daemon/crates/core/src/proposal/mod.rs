@@ -55,7 +55,7 @@ pub use self::compare::{ChangeMade, DifferentChange, VersionDifference, compare_
 pub(crate) use self::conflict::text_conflict;
 pub use self::cut_preview::{CutPreview, cut_preview};
 pub use self::footprint::{Footprint, ReadSubject};
-pub(crate) use self::footprint::FootprintIndex;
+pub(crate) use self::footprint::{FootprintIndex, TouchIndex};
 pub use self::insert::{draft_with_scripts, keep_same_scripts};
 pub use self::inverse::{InverseCommands, UndoStep, build_inverse, target_fingerprint};
 pub use self::large_change::LARGE_CHANGE;

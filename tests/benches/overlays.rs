@@ -1,0 +1,263 @@
+//! Merging the overlays of four workers with 10,000 commands each, beside performing the same
+//! commands one after the other on a scene, which is the floor: nothing is compared or recorded.
+//!
+//! `cargo bench -p vector-tests --bench overlays [-- [--commands N] [--runs N]]`. The overlays are
+//! disjoint, or share a tenth of their values and all of their scripts; their proposals have one
+//! command, a hundred, or all.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that fails has failed")]
+
+#[expect(dead_code, reason = "only whole processes need the rest")]
+mod measure;
+
+use std::env;
+use std::time::{Duration, Instant};
+
+use scene_schemas::command::Props;
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::{Class, PlanRead, Preview, Proposal};
+use scene_schemas::{Command, Fingerprint, InstanceId, Value};
+use vector_core::overlay_merge::{Overlay, OverlayProposal, merge_overlays};
+use vector_core::planning_scene::PlanningScene;
+use vector_core::proposal::{BlobStore, try_command};
+use vector_place::{FileFormat, Node, Scene};
+
+use self::measure::{machine, option};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const WORKERS: usize = 4;
+/// Parts in a folder, and lines in a script.
+const FOLDER: usize = 400;
+const LINES: usize = 200;
+const SCRIPTS: usize = 50;
+
+/// The instances of a base. Those of a worker are at its index.
+struct Base {
+    scene: PlanningScene,
+    folders: Vec<Vec<Node>>,
+    parts: Vec<Vec<Node>>,
+    scripts: Vec<Node>,
+}
+
+impl Base {
+    fn new(commands: usize) -> Self {
+        let mut scene = Scene::empty(FileFormat::Binary);
+        let workspace = scene.create(scene.root(), "Workspace", "Workspace");
+        let storage = scene.create(scene.root(), "ServerStorage", "ServerStorage");
+        for at in 0..WORKERS * commands.div_ceil(FOLDER) {
+            let folder = scene.create(workspace, "Folder", &format!("Folder{at}"));
+            for part in 0..FOLDER {
+                scene.create(folder, "Part", &format!("Part{part}"));
+            }
+        }
+        for at in 0..SCRIPTS {
+            let script = scene.create(storage, "ModuleScript", &format!("Module{at}"));
+            let lines = (0..LINES).map(|line| format!("local value{line} = {line}\n"));
+            scene.set_source(script, lines.collect());
+        }
+        let scene = Scene::decode(&scene.encode().unwrap()).unwrap();
+        let child = |name| scene.find_child(scene.root(), name).unwrap();
+        let (workspace, storage) = (child("Workspace"), child("ServerStorage"));
+        let mut folders = vec![Vec::new(); WORKERS];
+        for (at, folder) in scene.children(workspace).enumerate() {
+            folders[at % WORKERS].push(folder);
+        }
+        let parts = folders.iter().map(|folders: &Vec<Node>| {
+            folders.iter().flat_map(|folder| scene.children(*folder)).collect()
+        });
+        let parts = parts.collect();
+        let scripts = scene.children(storage).collect();
+        Self { scene: PlanningScene::from(scene), folders, parts, scripts }
+    }
+
+    /// Returns the commands of a worker, each for an instance of its own. They are performed on the
+    /// scene, which the caller rolls back.
+    fn command(&self, worker: usize, number: usize, created: usize, is_shared: bool) -> Command {
+        let (scene, part) = (&self.scene, self.parts[worker][number]);
+        let folder = |at: usize| self.folders[worker][at % self.folders[worker].len()];
+        let expect = |node, keys: &[&str]| Some(scene.fingerprint(node, keys.iter().copied()));
+        match number % 20 {
+            0..14 => {
+                let is_equal = is_shared && number.is_multiple_of(10);
+                let node = if is_equal { self.parts[0][number] } else { part };
+                let props = Props::from([
+                    ("Anchored".to_owned(), Some(Value::Bool(true))),
+                    ("Transparency".to_owned(), Some(Value::Float32(0.5))),
+                ]);
+                let expect = expect(node, &["Anchored", "Transparency"]);
+                Command::Set { target: scene.target(node), props, expect }
+            }
+            14 | 15 => Command::Create {
+                id: InstanceId::new_in_proposal(created as u32),
+                parent: scene.target(folder(number)),
+                class: "Part".to_owned(),
+                name: format!("New{number}"),
+                props: Props::new(),
+                expect: expect(folder(number), &[]),
+            },
+            16 => {
+                let name = Value::String(format!("Renamed{number}"));
+                let props = Props::from([("Name".to_owned(), Some(name))]);
+                let expect = expect(part, &["Name"]);
+                Command::Set { target: scene.target(part), props, expect }
+            }
+            17 => Command::Move {
+                target: scene.target(part),
+                parent: scene.target(folder(number + 1)),
+                index: None,
+                expect: expect(part, &[]),
+            },
+            18 => Command::Delete {
+                target: scene.target(part),
+                count: 1,
+                expect: expect(part, &[]),
+            },
+            _ => self.edit(worker, number, is_shared),
+        }
+    }
+
+    /// Edits a line. No two workers edit lines that adjoin.
+    fn edit(&self, worker: usize, number: usize, is_shared: bool) -> Command {
+        let (step, count) = (number / 20, SCRIPTS / WORKERS);
+        let script = if is_shared { step % SCRIPTS } else { worker * count + step % count };
+        let script = self.scripts[script];
+        let before = self.scene.script_text(script).unwrap().into_owned();
+        let line = (step / SCRIPTS * WORKERS + worker) * 3 % (LINES - 1);
+        let start = format!("local value{line} = ");
+        let lines = before.lines().map(|it| match it.starts_with(&start) {
+            true => format!("{start}-{number}\n"),
+            false => format!("{it}\n"),
+        });
+        let edits = vector_text_edit::diff_lines(&before, &lines.collect::<String>());
+        let expect = Fingerprint::hash_bytes(before.as_bytes());
+        Command::EditScript { target: self.scene.target(script), edits, expect }
+    }
+
+    fn plan(&mut self, worker: usize, commands: usize, size: usize, shared: bool) -> Vec<Proposal> {
+        let mark = self.scene.journal_mark();
+        let blobs = BlobStore::new();
+        let planned = (0..commands.div_ceil(size)).map(|number| {
+            self.scene.begin_scope(call_of(worker, number));
+            let (mut all, mut created) = (Vec::new(), 0);
+            for at in number * size..commands.min((number + 1) * size) {
+                let command = self.command(worker, at, created, shared);
+                created += usize::from(matches!(command, Command::Create { .. }));
+                try_command(&mut self.scene, &command, &blobs).unwrap();
+                all.push(command);
+            }
+            let read = self.parts[worker][number * size];
+            let path = self.scene.path(read);
+            let property = "Size".to_owned();
+            proposal(all, vec![PlanRead::Property { path, property }])
+        });
+        let planned = planned.collect();
+        self.scene.rollback(mark);
+        planned
+    }
+}
+
+fn proposal(commands: Vec<Command>, reads: Vec<PlanRead>) -> Proposal {
+    Proposal {
+        title: String::new(),
+        class: Class::Modifying,
+        commands,
+        base: Fingerprint(String::new()),
+        patch_id: Fingerprint(String::new()),
+        preview: Preview::default(),
+        warnings: Vec::new(),
+        after: Vec::new(),
+        reads,
+        implicit_target: None,
+        files: None,
+        changed_files: Vec::new(),
+        from: None,
+        reverts: Vec::new(),
+        replaces: None,
+        runs: None,
+    }
+}
+
+fn call_of(worker: usize, number: usize) -> Seq {
+    Seq((1_000_000 * (worker + 1) + number) as u64)
+}
+
+/// Performs commands without comparing or recording anything. Returns the time.
+fn perform(scene: &mut PlanningScene, all: &[(Seq, &[Command])]) -> Duration {
+    let mark = scene.journal_mark();
+    let blobs = BlobStore::new();
+    let start = Instant::now();
+    for (call, commands) in all {
+        scene.begin_scope(*call);
+        for command in *commands {
+            try_command(scene, command, &blobs).unwrap();
+        }
+    }
+    let time = start.elapsed();
+    scene.rollback(mark);
+    time
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64() * 1e3
+}
+
+fn main() {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let number = |name, usual| option(&args, name).map_or(usual, |it| it.parse().unwrap());
+    let (commands, runs) = (number("--commands", 10_000), number("--runs", 5));
+    println!("{}", machine());
+    println!("{WORKERS} overlays with {commands} commands each; medians of {runs}, ms");
+    let mut base = Base::new(commands);
+    for shared in [false, true] {
+        for size in [1, 100, commands] {
+            run(&mut base, commands, size, shared, runs);
+        }
+    }
+}
+
+fn run(base: &mut Base, commands: usize, size: usize, shared: bool, runs: usize) {
+    let planned: Vec<Vec<Proposal>> =
+        (0..WORKERS).map(|worker| base.plan(worker, commands, size, shared)).collect();
+    let overlays: Vec<Overlay<'_>> = planned
+        .iter()
+        .enumerate()
+        .map(|(worker, proposals)| Overlay {
+            name: "worker",
+            proposals: proposals
+                .iter()
+                .enumerate()
+                .map(|(number, proposal)| {
+                    let call = call_of(worker, number);
+                    OverlayProposal { seq: call, call, proposal }
+                })
+                .collect(),
+        })
+        .collect();
+    let blobs = BlobStore::new();
+    let mut times = [Vec::new(), Vec::new()];
+    let (mut equal, mut merged_texts) = (0, 0);
+    for _ in 0..runs {
+        let mark = base.scene.journal_mark();
+        let start = Instant::now();
+        let merged = merge_overlays(&mut base.scene, &overlays, &blobs);
+        times[0].push(start.elapsed());
+        base.scene.rollback(mark);
+        assert!(merged.conflicts.is_empty(), "{:#?}", merged.conflicts[0]);
+        assert!(merged.dependents.is_empty() && merged.stale_reads.is_empty());
+        equal = merged.taken.iter().map(|it| it.equal.len()).sum();
+        merged_texts = merged.taken.iter().map(|it| it.merged_texts.len()).sum();
+        let all: Vec<(Seq, &[Command])> =
+            merged.taken.iter().map(|it| (it.call, &*it.commands)).collect();
+        times[1].push(perform(&mut base.scene, &all));
+    }
+    let [merge, floor] = times.map(median);
+    println!(
+        "  {} with {size} commands, {equal} equal writes, {merged_texts} merged texts: \
+         merge {merge:.0}, floor {floor:.0}, ratio {:.2}",
+        if shared { "shared, proposals" } else { "disjoint, proposals" },
+        merge / floor
+    );
+}
