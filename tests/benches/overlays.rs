@@ -109,11 +109,9 @@ impl Base {
                 index: None,
                 expect: expect(part, &[]),
             },
-            18 => Command::Delete {
-                target: scene.target(part),
-                count: 1,
-                expect: expect(part, &[]),
-            },
+            18 => {
+                Command::Delete { target: scene.target(part), count: 1, expect: expect(part, &[]) }
+            }
             _ => self.edit(worker, number, is_shared),
         }
     }

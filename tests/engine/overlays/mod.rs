@@ -14,9 +14,7 @@ use std::env;
 use random_draws::{RandomDraws, check_seeds};
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
-use vector_core::overlay_merge::{
-    MergedOverlays, Overlay, ProposalOrigin, merge_overlays,
-};
+use vector_core::overlay_merge::{MergedOverlays, Overlay, ProposalOrigin, merge_overlays};
 use vector_core::proposal::{BlobStore, try_command};
 
 use self::base::{Base, OpenedBase, ZONES};
@@ -117,7 +115,8 @@ impl MergeCase {
     /// Checks that each proposal is taken, or left out with a reason.
     fn check_all_named(&self, merged: &MergedOverlays<'_>) {
         let taken = merged.taken.iter().map(|it| it.origin.proposal);
-        let conflicts: BTreeSet<Seq> = merged.conflicts.iter().map(|it| it.later.proposal).collect();
+        let conflicts: BTreeSet<Seq> =
+            merged.conflicts.iter().map(|it| it.later.proposal).collect();
         let dependents = merged.dependents.iter().map(|it| it.origin.proposal);
         let mut found: Vec<Seq> = taken.chain(conflicts).chain(dependents).collect();
         found.sort_unstable();
@@ -343,8 +342,11 @@ fn every_injected_overlap_is_reported_and_nothing_else() {
         };
         let (writer, reader) = (proposal(one), proposal(other));
         let report = case.check();
-        let conflicts: Vec<_> =
-            overlap.conflict.iter().map(|kind| ((*kind).to_owned(), Some(writer), reader)).collect();
+        let conflicts: Vec<_> = overlap
+            .conflict
+            .iter()
+            .map(|kind| ((*kind).to_owned(), Some(writer), reader))
+            .collect();
         assert_eq!(report.conflicts, conflicts);
         assert_eq!(report.dependents, []);
         assert_eq!(report.equal, usize::from(overlap.is_equal));

@@ -45,15 +45,44 @@ pub(super) const LINES: usize = 4;
 /// A change that a worker makes.
 #[derive(Debug, Clone)]
 pub(super) enum Edit {
-    Create { key: Key, parent: Key, class: &'static str, name: String },
+    Create {
+        key: Key,
+        parent: Key,
+        class: &'static str,
+        name: String,
+    },
     /// The copy's instances have the keys from `key` on.
-    Clone { key: Key, source: Key, parent: Key, name: String },
-    Set { target: Key, property: &'static str, value: ModelValue },
-    Rename { target: Key, name: String },
-    Move { target: Key, parent: Key },
-    Delete { target: Key },
-    EditLine { target: Key, line: usize, number: usize },
-    Remember { line: usize, number: usize },
+    Clone {
+        key: Key,
+        source: Key,
+        parent: Key,
+        name: String,
+    },
+    Set {
+        target: Key,
+        property: &'static str,
+        value: ModelValue,
+    },
+    Rename {
+        target: Key,
+        name: String,
+    },
+    Move {
+        target: Key,
+        parent: Key,
+    },
+    Delete {
+        target: Key,
+    },
+    EditLine {
+        target: Key,
+        line: usize,
+        number: usize,
+    },
+    Remember {
+        line: usize,
+        number: usize,
+    },
 }
 
 pub(super) fn script_text(numbers: &[usize]) -> String {
@@ -169,12 +198,8 @@ impl Model {
         let number = |key: Key| order.iter().position(|it| *it == key);
         let line = |key: &Key| {
             let node = &self.nodes[key];
-            let mut line = format!(
-                "{:?} {} {}",
-                node.parent.and_then(number),
-                node.class,
-                node.name
-            );
+            let mut line =
+                format!("{:?} {} {}", node.parent.and_then(number), node.class, node.name);
             for (property, value) in &node.props {
                 match value {
                     ModelValue::Quarters(quarters) => {

@@ -83,9 +83,8 @@ impl ProposalMerge<'_, '_> {
         let (Some(expect), Some(node)) = (expect, self.scene.by_id(&target.id)) else {
             return;
         };
-        let refers = |property: &String| {
-            referred_target(&self.scene.stored_value(node, property)).is_some()
-        };
+        let refers =
+            |property: &String| referred_target(&self.scene.stored_value(node, property)).is_some();
         let is_renamed = self.earlier.cell(node, "Name").is_some();
         if is_renamed || props.is_some_and(|it| it.keys().any(refers)) {
             *expect = self.fingerprint_of(node, props);

@@ -67,15 +67,13 @@ impl<'a> ProposalMerge<'_, 'a> {
             },
             Command::Move { target, parent, index, .. } => self.fit_move(target, parent, *index),
             Command::Delete { target, .. } => self.fit_delete(target),
-            Command::EditScript { target, edits, expect } => {
-                match self.find_written(target) {
-                    Some(node) => {
-                        let path = self.scene.path(node);
-                        self.merge_edits(TextKey::Script(node), &path, edits, expect)?
-                    }
-                    None => FittedCommand::AsPlanned,
+            Command::EditScript { target, edits, expect } => match self.find_written(target) {
+                Some(node) => {
+                    let path = self.scene.path(node);
+                    self.merge_edits(TextKey::Script(node), &path, edits, expect)?
                 }
-            }
+                None => FittedCommand::AsPlanned,
+            },
             Command::EditMemory { target, edits, expect } => {
                 self.merge_edits(TextKey::Memory, &target.path, edits, expect)?
             }

@@ -120,7 +120,9 @@ fn describe_command(command: &Command, property: Option<&str>) -> String {
             let count = count_noun(*count as usize, "instance", "instances");
             describe_set(&format!("{count} below {}", target.path), props, property)
         }
-        Command::Move { target, parent, .. } => format!("moves {} into {}", target.path, parent.path),
+        Command::Move { target, parent, .. } => {
+            format!("moves {} into {}", target.path, parent.path)
+        }
         Command::Delete { target, count: 1, .. } => format!("deletes {}", target.path),
         Command::Delete { target, count, .. } => {
             format!("deletes {} with everything below it, {count} instances", target.path)

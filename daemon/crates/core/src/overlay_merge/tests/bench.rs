@@ -141,18 +141,15 @@ fn set(draft: &mut ProposalDraft<'_>, node: Node, property: &str, value: Option<
     assert!(draft.set_properties(node, props).unwrap());
 }
 
-fn parse_value(
-    text: &str,
-    target: impl Fn(&str) -> scene_schemas::Target,
-) -> Option<Value> {
+fn parse_value(text: &str, target: impl Fn(&str) -> scene_schemas::Target) -> Option<Value> {
     Some(match text {
         "none" => return None,
         "true" => Value::Bool(true),
         "false" => Value::Bool(false),
         _ if text.starts_with('&') => Value::Ref(Some(target(&text[1..]))),
-        _ if text.starts_with('#') => Value::BrickColor(rbx_types::BrickColor::from_name(
-            &text[1..].replace('_', " "),
-        ).unwrap()),
+        _ if text.starts_with('#') => Value::BrickColor(
+            rbx_types::BrickColor::from_name(&text[1..].replace('_', " ")).unwrap(),
+        ),
         _ if text.contains(',') => {
             let parts: Vec<f32> = text.split(',').map(|it| it.parse().unwrap()).collect();
             Value::Color3(rbx_types::Color3::new(parts[0], parts[1], parts[2]))

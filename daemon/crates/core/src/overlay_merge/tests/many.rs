@@ -21,9 +21,14 @@ fn sets(outcome: &MergeOutcome) -> Vec<String> {
 
 #[test]
 fn command_over_many_stays_whole_if_nothing_touches_it() {
-    for other in ["set Workspace.Pointer @n 1", "rename Workspace.Trees Wood", "set Workspace.Wall @n 1"] {
+    for other in
+        ["set Workspace.Pointer @n 1", "rename Workspace.Trees Wood", "set Workspace.Wall @n 1"]
+    {
         let outcome = check(&[&[other], &[ALL]], &["a0 taken", "b0 taken"]);
-        assert!(matches!(outcome.commands.last(), Some(Command::SetMany { count: 4, .. })), "{other}");
+        assert!(
+            matches!(outcome.commands.last(), Some(Command::SetMany { count: 4, .. })),
+            "{other}"
+        );
         check(&[&[ALL], &[other]], &["a0 taken", "b0 taken"]);
     }
 }
@@ -54,26 +59,28 @@ fn each_member_can_conflict() {
     check(&[&[set], &[ALL]], &["a0 taken", &format!("{at}: a0 {wall} | b0 {many}")]);
     check(&[&[ALL], &[set]], &["a0 taken", &format!("{at}: a0 {many} | b0 {wall}")]);
     let (delete, gone) = ("delete Workspace.Gate", "deletes game.Workspace.Gate");
-    check(&[&[delete], &[ALL]], &[
-        "a0 taken",
-        &format!("write_in_deleted at game.Workspace.Gate: a0 {gone} | b0 {many}"),
-    ]);
-    check(&[&[ALL], &[delete]], &[
-        "a0 taken",
-        &format!("delete_of_written at game.Workspace.Gate: a0 {many} | b0 {gone}"),
-    ]);
+    check(
+        &[&[delete], &[ALL]],
+        &["a0 taken", &format!("write_in_deleted at game.Workspace.Gate: a0 {gone} | b0 {many}")],
+    );
+    check(
+        &[&[ALL], &[delete]],
+        &["a0 taken", &format!("delete_of_written at game.Workspace.Gate: a0 {many} | b0 {gone}")],
+    );
 }
 
 #[test]
 fn members_are_followed_to_their_new_paths() {
-    let outcome =
-        check(&[&["rename Workspace.House Home"], &[ALL]], &["a0 taken", "b0 taken"]);
-    assert_eq!(sets(&outcome), [
-        "game.Workspace.Home.Door 0.5",
-        "game.Workspace.Home.Door.Knob 0.5",
-        "game.Workspace.Wall 0.5",
-        "game.Workspace.Gate 0.5",
-    ]);
+    let outcome = check(&[&["rename Workspace.House Home"], &[ALL]], &["a0 taken", "b0 taken"]);
+    assert_eq!(
+        sets(&outcome),
+        [
+            "game.Workspace.Home.Door 0.5",
+            "game.Workspace.Home.Door.Knob 0.5",
+            "game.Workspace.Wall 0.5",
+            "game.Workspace.Gate 0.5",
+        ]
+    );
 }
 
 #[test]
@@ -99,7 +106,11 @@ fn members_that_are_not_as_listed_are_refused() {
     scene.scene_mut().set_property(gate, "Transparency", Some(&Value::Float32(0.75))).unwrap();
     let outcome = merge_planned(scene, &planned);
     assert_eq!(outcome.lines.len(), 2);
-    assert!(outcome.lines[1].starts_with("refused at game.Workspace: nothing"), "{:?}", outcome.lines);
+    assert!(
+        outcome.lines[1].starts_with("refused at game.Workspace: nothing"),
+        "{:?}",
+        outcome.lines
+    );
 }
 
 #[test]
@@ -110,7 +121,10 @@ fn values_of_many_are_read_one_by_one() {
         ["b0 reads of a0: Transparency of game.Workspace.Wall"]
     );
     assert_eq!(lines("readproperty Workspace.Pointer Transparency").len(), 2);
-    assert_eq!(lines("read [Transparency=0.5]")[2..], ["b0 reads of a0: matches of [Transparency=0.5]"]);
+    assert_eq!(
+        lines("read [Transparency=0.5]")[2..],
+        ["b0 reads of a0: matches of [Transparency=0.5]"]
+    );
     assert_eq!(
         lines("clone Workspace.House Workspace Second")[2..],
         ["b0 reads of a0: all of game.Workspace.House"]

@@ -22,7 +22,11 @@ fn instance_is_read_by_what_addresses_it() {
     check(door, rename, None);
     check(rename, "set Workspace.Wall Anchored true", None);
     check(rename, "set Workspace.Pointer Value &Workspace.House", Some("game.Workspace.House"));
-    check("create Workspace Part Wall", "set Workspace.Wall Anchored true", Some("game.Workspace.Wall"));
+    check(
+        "create Workspace Part Wall",
+        "set Workspace.Wall Anchored true",
+        Some("game.Workspace.Wall"),
+    );
     check("create Workspace Part Fence", "set Workspace.Wall Anchored true", None);
 }
 
@@ -33,7 +37,11 @@ fn property_and_text_are_read_by_note() {
         "readtext ServerStorage.Main",
         Some("Source of game.ServerStorage.Main"),
     );
-    check("rename ServerStorage.Main Start", "readtext ServerStorage.Main", Some("game.ServerStorage.Main"));
+    check(
+        "rename ServerStorage.Main Start",
+        "readtext ServerStorage.Main",
+        Some("game.ServerStorage.Main"),
+    );
     check("edit ServerStorage.Main a_=_1 a_=_3", "edit ServerStorage.Main print() print()", None);
 }
 
@@ -50,7 +58,11 @@ fn selector_is_read_with_phantoms() {
     check("create Workspace Part New", "read Part", Some("matches of Part"));
     check("create Workspace Folder New", "read Part", None);
     check("rename Workspace.Wall Fence", "read #Fence", Some("matches of #Fence"));
-    check("set Workspace.Wall Anchored true", "read [Anchored=true]", Some("matches of [Anchored=true]"));
+    check(
+        "set Workspace.Wall Anchored true",
+        "read [Anchored=true]",
+        Some("matches of [Anchored=true]"),
+    );
     check("set Workspace.Wall Transparency 0.5", "read [Anchored=true]", None);
 }
 
@@ -64,16 +76,22 @@ fn each_pair_of_proposals_is_named_once() {
     let lines = merge(&[
         &["rename Workspace.House Home", "create Workspace Part Wall"],
         &["set Workspace.Gate Anchored true"],
-        &["set Workspace.Wall Anchored true; set Workspace.Wall Transparency 0.5; \
-           set Workspace.House.Door Anchored true", "read Part, [Anchored=true]"],
+        &[
+            "set Workspace.Wall Anchored true; set Workspace.Wall Transparency 0.5; \
+           set Workspace.House.Door Anchored true",
+            "read Part, [Anchored=true]",
+        ],
     ])
     .lines;
-    assert_eq!(lines[5..], [
-        "c0 reads of a0: game.Workspace.House",
-        "c0 reads of a1: game.Workspace.Wall",
-        "c1 reads of a1: matches of Part, [Anchored=true]",
-        "c1 reads of b0: matches of Part, [Anchored=true]",
-    ]);
+    assert_eq!(
+        lines[5..],
+        [
+            "c0 reads of a0: game.Workspace.House",
+            "c0 reads of a1: game.Workspace.Wall",
+            "c1 reads of a1: matches of Part, [Anchored=true]",
+            "c1 reads of b0: matches of Part, [Anchored=true]",
+        ]
+    );
 }
 
 #[test]

@@ -30,7 +30,10 @@ fn disjoint_proposals_are_taken_as_they_were_planned() {
 #[test]
 fn merged_commands_can_be_performed_again() {
     let edits: [&[&str]; 3] = [
-        &["rename Workspace.House Home", "delete Workspace.Gate; move Workspace.Wall Workspace.Trees"],
+        &[
+            "rename Workspace.House Home",
+            "delete Workspace.Gate; move Workspace.Wall Workspace.Trees",
+        ],
         &["set Workspace.House.Door Transparency 0.5; create Workspace.House Part Roof"],
         &["set Workspace.Wall Anchored true; set Workspace.House.Door.Knob Anchored true"],
     ];
@@ -51,7 +54,11 @@ fn merged_commands_can_be_performed_again() {
 fn equal_writes_are_made_once() {
     let set = "set Workspace.Wall Transparency 0.5";
     let outcome = check(
-        &[&[set], &[set], &["set Workspace.Wall Transparency 0.5; set Workspace.Gate Anchored true"]],
+        &[
+            &[set],
+            &[set],
+            &["set Workspace.Wall Transparency 0.5; set Workspace.Gate Anchored true"],
+        ],
         &["a0 taken", "b0 taken, all done, Transparency by a0", "c0 taken, Transparency by a0"],
     );
     assert_eq!(outcome.commands.len(), 2);
@@ -207,9 +214,10 @@ fn names_that_are_free_again_do_not_clash() {
 #[test]
 fn several_children_of_one_overlay_may_share_a_name() {
     let twice = "create Workspace Part New; create Workspace Part New";
-    check(&[&[twice, "create Workspace Part New"], &["create Workspace Part Other"]], &[
-        "a0 taken", "a1 taken", "b0 taken",
-    ]);
+    check(
+        &[&[twice, "create Workspace Part New"], &["create Workspace Part Other"]],
+        &["a0 taken", "a1 taken", "b0 taken"],
+    );
 }
 
 #[test]
