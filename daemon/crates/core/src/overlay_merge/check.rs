@@ -228,6 +228,7 @@ impl<'a> ProposalMerge<'_, 'a> {
         let now = text_of(self.scene, node, &path).map(std::borrow::Cow::into_owned);
         let now = now.unwrap_or_default();
         if now == text {
+            self.note_own_text(TextKey::Script(node), now);
             return CellCheck::Equal(by);
         }
         let kind = ConflictKind::Property {

@@ -97,6 +97,14 @@ impl ProposalMerge<'_, '_> {
         }
     }
 
+    /// Notes what the overlay sees of a text that an earlier overlay has changed.
+    pub(super) fn note_own_text(&mut self, key: TextKey, text: String) {
+        if let Some(earlier) = self.earlier.texts.get(&key) {
+            let own = OwnText { by: self.at, base: earlier.base.clone(), own: Some(text) };
+            self.texts.texts.insert(key, own);
+        }
+    }
+
     /// Merges the edits of a command into a text that an earlier overlay has changed. Returns None if
     /// there is a conflict, which is noted.
     pub(super) fn merge_edits(
@@ -136,9 +144,8 @@ impl ProposalMerge<'_, '_> {
                 passages = found;
             }
         }
-        let text = OwnText { by: self.at, base: earlier.base.clone(), own: Some(after) };
-        self.texts.texts.insert(key, text);
         let by: Vec<WriteOrigin> = earlier.sides.iter().map(|side| side.by).collect();
+        self.note_own_text(key, after);
         let merged = match merged {
             Ok(merged) if against.is_empty() => merged,
             merged => {

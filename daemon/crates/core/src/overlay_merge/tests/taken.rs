@@ -144,6 +144,44 @@ fn texts_are_merged_by_hunks() {
     assert_eq!(outcome.scene.memory(), Some("eins\ntwo\ndrei\n"));
 }
 
+/// A command that sets the whole text of a script is from an inverse, not from a tool.
+#[test]
+fn whole_text_is_compared_with_the_merged_one() {
+    let edit = |to: &str| format!("edit ServerStorage.Main local_a_=_1 local_a_=_{to}");
+    let (three, four) = (edit("3"), edit("4"));
+    let print = "edit ServerStorage.Main print(a,_b) print(b)";
+    let edits: [[&[&str]; 2]; 3] =
+        [[&[&three], &[&three, print]], [&[&three], &[&three]], [&[&three], &[&four]]];
+    // The overlay whose first proposal sets the text, and what comes of the second overlay.
+    let cases: [(usize, &[&str]); 3] = [
+        (1, &["b0 taken, all done, Source by a0", "b1 taken, merged with a0"]),
+        (0, &["b0 taken, all done, text by a0"]),
+        (
+            1,
+            &[
+                "property at game.ServerStorage.Main: a0 edits the text of game.ServerStorage.Main | \
+               b0 sets Source of game.ServerStorage.Main to \
+               \"local a = 4⏎local b = 2⏎⏎⏎print(a, b)⏎\"",
+            ],
+        ),
+    ];
+    for (edits, (overlay, expected)) in edits.iter().zip(cases) {
+        let mut scene = place();
+        let mut planned = plan(&mut scene, edits);
+        let Command::EditScript { target, edits, .. } = &planned[overlay][0].commands[0] else {
+            panic!("it edits a script")
+        };
+        let main = scene.locate(target).unwrap();
+        let text = scene.script_text(main).unwrap();
+        let text = vector_text_edit::apply_edits(&text, edits).unwrap();
+        let props = [("Source".to_owned(), Some(Value::String(text)))].into();
+        let expect = Some(scene.fingerprint(main, ["Source"]));
+        let set = Command::Set { target: target.clone(), props, expect };
+        planned[overlay][0].commands = vec![set];
+        assert_eq!(merge_planned(scene, &planned).lines[1..], *expected);
+    }
+}
+
 #[test]
 fn several_edits_of_one_text_in_a_proposal_are_merged_one_by_one() {
     let outcome = check(
