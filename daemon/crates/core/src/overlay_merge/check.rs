@@ -138,7 +138,7 @@ impl<'a> ProposalMerge<'_, 'a> {
     }
 
     /// Checks that no earlier overlay gave another child of a parent the same name. That children
-    /// of the base have the name is no conflict, because the planner warns of it; unless an earlier
+    /// of the base have the name is not a conflict, because the planner warns of it; unless an earlier
     /// overlay gave the instance its other half, the name or the parent (`crossed`).
     fn check_name(
         &mut self,

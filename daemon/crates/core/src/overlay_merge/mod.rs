@@ -11,7 +11,7 @@
 //! - Two different wishes for the same thing are a conflict with both sides ([`OverlayConflict`], found
 //!   in `check`). The later proposal is left out, and so are proposals of its overlay that depend on
 //!   it ([`DependentProposal`]).
-//! - A read of what an earlier overlay wrote is no conflict, but a [`StaleRead`].
+//! - A read of what an earlier overlay wrote is not a conflict, but a [`StaleRead`].
 //!
 //! A merged text is not compiled here: the caller drafts the result, which checks it. This module must
 //! not know who the workers are, and decides nothing about a conflict.
