@@ -134,7 +134,7 @@ impl MergeCase {
             for origin in report.taken.iter().filter(|it| it.overlay == overlay) {
                 for edit in &self.planned(*origin).edits {
                     known.check(edit);
-                    own.add(edit, overlay, &mut model);
+                    own.add(edit, overlay, &known, &mut model);
                 }
             }
             known.join(own);
@@ -196,8 +196,8 @@ impl KnownWishes {
         }
     }
 
-    /// Adds an edit, and performs it.
-    fn add(&mut self, edit: &Edit, overlay: usize, model: &mut Model) {
+    /// Adds an edit, and performs it. What earlier overlays did too is theirs.
+    fn add(&mut self, edit: &Edit, overlay: usize, earlier: &Self, model: &mut Model) {
         match edit {
             Edit::Create { key, .. } | Edit::Clone { key, .. } => {
                 self.placed_by.entry(*key).or_default().insert(overlay);
@@ -207,11 +207,15 @@ impl KnownWishes {
             }
             Edit::Rename { target, name } => {
                 self.names.insert(*target, name.clone());
-                self.placed_by.entry(*target).or_default().insert(overlay);
+                if earlier.names.get(target) != Some(name) {
+                    self.placed_by.entry(*target).or_default().insert(overlay);
+                }
             }
             Edit::Move { target, parent } => {
                 self.parents.insert(*target, *parent);
-                self.placed_by.entry(*target).or_default().insert(overlay);
+                if earlier.parents.get(target) != Some(parent) {
+                    self.placed_by.entry(*target).or_default().insert(overlay);
+                }
             }
             Edit::Delete { target } => self.gone.extend(model.subtree(*target)),
             Edit::EditLine { target, line, number } => {

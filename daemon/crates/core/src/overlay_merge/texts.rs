@@ -1,10 +1,8 @@
 //! Three-way merges of texts: scripts, and the project's memory.
 //!
-//! A proposal changes the text that its own overlay sees. Its change between that text and its result
-//! is applied to the merged text, hunk by hunk. What the overlay has made of the text of the base by
-//! then is compared with what each earlier overlay made of it: hunks that overlap or adjoin each other
-//! and differ are a conflict. So an overlay cannot replace a hunk of an earlier one after it has made
-//! the same.
+//! After each edit, what the overlay has made of the text of the base is merged with what all earlier
+//! overlays have made of it. Hunks that overlap or adjoin each other and differ are a conflict. So an
+//! overlay cannot replace a hunk of an earlier one after it has made the same.
 
 use rustc_hash::FxHashMap;
 use scene_schemas::text::TextEdit;
@@ -23,6 +21,8 @@ use crate::proposal::text_conflict;
 pub(super) struct EarlierText {
     /// The text in the base.
     base: String,
+    /// What all of them together made of it.
+    merged: String,
     /// One for each overlay, in order.
     sides: Vec<TextSide>,
 }
@@ -66,12 +66,13 @@ impl OwnTexts {
     /// Adds the texts of a merged overlay to those of the earlier ones.
     pub(super) fn add_to(self, earlier: &mut EarlierWrites<'_>, scene: &PlanningScene) {
         for (key, OwnText { by, base, own }) in self.texts {
-            let Some(text) = own.or_else(|| current_text(scene, key)) else {
+            let Some(merged) = current_text(scene, key) else {
                 continue;
             };
-            let known = earlier.texts.entry(key);
-            let known = known.or_insert_with(|| EarlierText { base, sides: Vec::new() });
-            known.sides.push(TextSide { by, text });
+            let text = own.unwrap_or_else(|| merged.clone());
+            let mut sides = earlier.texts.remove(&key).map_or_else(Vec::new, |it| it.sides);
+            sides.push(TextSide { by, text });
+            earlier.texts.insert(key, EarlierText { base, merged, sides });
         }
     }
 }
@@ -132,27 +133,25 @@ impl ProposalMerge<'_, '_> {
                 return None;
             }
         };
-        let merged = match merge_texts(before, &now, &after) {
-            _ if after == now => Ok(now.clone()),
+        let merged = match merge_texts(&earlier.base, &earlier.merged, &after) {
+            _ if after == earlier.merged => Ok(after.clone()),
             MergeResult::Text(merged) => Ok(merged),
-            MergeResult::Conflicts(found) => Err(found),
+            MergeResult::Conflicts(found) => Err((text_conflict(path, &found), after.clone())),
         };
-        let (mut against, mut passages) = (Vec::new(), Vec::new());
-        for side in earlier.sides.iter().filter(|side| side.text != after) {
-            if let MergeResult::Conflicts(found) = merge_texts(&earlier.base, &side.text, &after) {
-                against.push(side.by);
-                passages = found;
-            }
-        }
         let by: Vec<WriteOrigin> = earlier.sides.iter().map(|side| side.by).collect();
         self.note_own_text(key, after);
         let merged = match merged {
-            Ok(merged) if against.is_empty() => merged,
-            merged => {
+            Ok(merged) => merged,
+            Err((passages, after)) => {
+                let is_against = |side: &&TextSide| {
+                    let merged = merge_texts(&earlier.base, &side.text, &after);
+                    side.text != after && matches!(merged, MergeResult::Conflicts(_))
+                };
+                let against = earlier.sides.iter().filter(is_against).map(|side| side.by);
+                let mut against: Vec<WriteOrigin> = against.collect();
                 if against.is_empty() {
                     against.extend(by.last());
                 }
-                let passages = text_conflict(path, &merged.err().unwrap_or(passages));
                 for earlier in against {
                     let passages = passages.clone();
                     let kind = match key {
