@@ -14,7 +14,7 @@ pub(super) fn visit_targets<'c>(command: &'c Command, visit: &mut dyn FnMut(&'c 
     match command {
         Command::Clone { parent, .. } | Command::Move { parent, .. } => visit(parent),
         Command::Create { props, .. } | Command::Set { props, .. } => {
-            props.values().filter_map(referred_target).for_each(visit);
+            props.values().filter_map(|value| referred_target(value.as_ref())).for_each(visit);
         }
         Command::SetMany { .. }
         | Command::Delete { .. }
@@ -26,7 +26,7 @@ pub(super) fn visit_targets<'c>(command: &'c Command, visit: &mut dyn FnMut(&'c 
 }
 
 /// Returns the instance that a value refers to.
-pub(super) fn referred_target(value: &Option<Value>) -> Option<&Target> {
+pub(super) fn referred_target(value: Option<&Value>) -> Option<&Target> {
     match value {
         Some(Value::Ref(Some(to)) | Value::Content(Content::Object(Some(to)))) => Some(to),
         _ => None,
@@ -83,8 +83,9 @@ impl ProposalMerge<'_, '_> {
         let (Some(expect), Some(node)) = (expect, self.scene.by_id(&target.id)) else {
             return;
         };
-        let refers =
-            |property: &String| referred_target(&self.scene.stored_value(node, property)).is_some();
+        let refers = |property: &String| {
+            referred_target(self.scene.stored_value(node, property).as_ref()).is_some()
+        };
         let is_renamed = self.earlier.cell(node, "Name").is_some();
         if is_renamed || props.is_some_and(|it| it.keys().any(refers)) {
             *expect = self.fingerprint_of(node, props);

@@ -8,7 +8,7 @@ use super::EqualKind;
 use super::adapt::referred_target;
 use super::conflict::ConflictKind;
 use super::perform::{FittedCommand, MemberRow, ProposalMerge};
-use super::writes::{TextKey, WriteOrigin, WrittenValue};
+use super::writes::{TextKey, WriteOrigin};
 use crate::proposal::text_of;
 
 /// An instance that a command names.
@@ -129,7 +129,7 @@ impl<'a> ProposalMerge<'_, 'a> {
     /// Checks that the instances that values refer to are there.
     fn check_references(&mut self, props: &Props) {
         for (property, value) in props {
-            let Some(to) = referred_target(value) else { continue };
+            let Some(to) = referred_target(value.as_ref()) else { continue };
             if let NamedInstance::Deleted(by) = self.find_instance(to) {
                 let kind = ConflictKind::ReferenceToDeleted { property: property.clone() };
                 self.note_conflict(kind, to.path.clone(), by, Some(property));
@@ -174,7 +174,7 @@ impl<'a> ProposalMerge<'_, 'a> {
         for (property, value) in props {
             let check = match value {
                 Some(Value::String(text)) if property == "Source" => self.check_source(node, text),
-                value => self.check_cell(node, property, value),
+                value => self.check_cell(node, property, value.as_ref()),
             };
             match (check, value) {
                 (CellCheck::Equal(by), _) => {
@@ -199,13 +199,12 @@ impl<'a> ProposalMerge<'_, 'a> {
     }
 
     /// Compares the value of a property with what earlier overlays wrote to its group.
-    fn check_cell(&mut self, node: Node, property: &str, value: &Option<Value>) -> CellCheck {
+    fn check_cell(&mut self, node: Node, property: &str, value: Option<&Value>) -> CellCheck {
         let Some(cell) = self.earlier.cell(node, property) else {
             return CellCheck::Free;
         };
         let refers_to = referred_target(value).and_then(|to| self.scene.by_id(&to.id));
-        let new = WrittenValue { value: std::borrow::Cow::Borrowed(value), refers_to };
-        if cell.property == property && !cell.is_mixed && cell.value.is_same(&new) {
+        if cell.property == property && !cell.is_mixed && cell.value.is_same(value, refers_to) {
             return CellCheck::Equal(cell.by);
         }
         let by = cell.by;
@@ -213,7 +212,7 @@ impl<'a> ProposalMerge<'_, 'a> {
             earlier_property: cell.property.to_owned(),
             earlier: cell.value.value.as_ref().clone(),
             later_property: property.to_owned(),
-            later: value.clone(),
+            later: value.cloned(),
         };
         self.note_conflict(kind, self.scene.path(node), by, Some(property));
         CellCheck::Conflict
@@ -299,7 +298,7 @@ impl<'a> ProposalMerge<'_, 'a> {
                 let is_now = self.scene.is_live(reference.holder)
                     && !self.scene.is_within(reference.holder, node)
                     && referred_target(
-                        &self.scene.stored_value(reference.holder, reference.property),
+                        self.scene.stored_value(reference.holder, reference.property).as_ref(),
                     )
                     .is_some_and(|to| to.id == self.scene.id(at));
                 if is_now {
@@ -351,7 +350,7 @@ impl<'a> ProposalMerge<'_, 'a> {
             let mut done = Vec::new();
             for (property, new) in props {
                 let restored = restores.then(|| table.stored_value(row, property));
-                let value = restored.as_ref().unwrap_or(new);
+                let value = restored.as_ref().unwrap_or(new).as_ref();
                 if let CellCheck::Equal(by) = self.check_cell(node, property, value) {
                     let kind = EqualKind::Property { property: property.clone() };
                     self.note_equal(self.scene.path(node), kind, by);

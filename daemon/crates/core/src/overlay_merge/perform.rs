@@ -74,7 +74,7 @@ pub(super) enum FittedCommand<'a> {
     /// Earlier overlays have done it.
     Done,
     /// The change of a text.
-    Replaced(Command),
+    Replaced(Box<Command>),
     /// A change of properties without some that are set already.
     Without(Vec<&'a str>),
     /// A command over many instances as one for each of these.
@@ -167,7 +167,7 @@ impl<'m, 'a> ProposalMerge<'m, 'a> {
             Some(FittedCommand::AsPlanned) => self.perform_planned(command),
             Some(FittedCommand::Done) => drop(self.adapted_commands()),
             Some(FittedCommand::Replaced(replaced)) => {
-                self.perform_adapted(replaced, command, &[]);
+                self.perform_adapted(*replaced, command, &[]);
             }
             Some(FittedCommand::Without(done)) => self.perform_without(command, &done),
             Some(FittedCommand::Rows(rows)) => self.perform_rows(command, rows),
@@ -323,7 +323,7 @@ impl<'m, 'a> ProposalMerge<'m, 'a> {
             Command::Create { props, .. } => {
                 self.record_added(node);
                 for (property, value) in props {
-                    self.record_reference(node, property, value);
+                    self.record_reference(node, property, value.as_ref());
                 }
             }
             Command::Clone { .. } | Command::Restore { .. } => self.record_added(node),
@@ -400,7 +400,7 @@ impl<'m, 'a> ProposalMerge<'m, 'a> {
 
     fn record_value(&mut self, node: Node, property: &'a str, value: Cow<'a, Option<Value>>) {
         let by = self.at;
-        let refers_to = self.record_reference(node, property, &value);
+        let refers_to = self.record_reference(node, property, value.as_ref().as_ref());
         let value = WrittenValue { value, refers_to };
         let group = property_group(property);
         self.writes.cells.push((node, CellWrite { by, property, group, value, is_mixed: false }));
@@ -414,7 +414,7 @@ impl<'m, 'a> ProposalMerge<'m, 'a> {
         &mut self,
         holder: Node,
         property: &'a str,
-        value: &Option<Value>,
+        value: Option<&Value>,
     ) -> Option<Node> {
         let to = self.scene.by_id(&referred_target(value)?.id)?;
         self.writes.references.push(ReferenceWrite { by: self.at, holder, property, to });

@@ -177,10 +177,10 @@ impl ProposalMerge<'_, '_> {
             TextKey::Script(node) => self.scene.target(node),
             TextKey::Memory => self.scene.target(self.scene.root()),
         };
-        Some(FittedCommand::Replaced(match key {
+        Some(FittedCommand::Replaced(Box::new(match key {
             TextKey::Script(_) => Command::EditScript { target, edits, expect },
             TextKey::Memory => Command::EditMemory { target, edits, expect },
-        }))
+        })))
     }
 
     /// Returns the last command of an earlier overlay that changed a text.

@@ -4,6 +4,7 @@
 //! overlay a proposal was planned on top of the others, so that nothing there can conflict.
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 use scene_schemas::Value;
@@ -37,9 +38,9 @@ pub(super) struct WrittenValue<'a> {
 }
 
 impl WrittenValue<'_> {
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        match (self.refers_to, other.refers_to) {
-            (None, None) => self.value == other.value,
+    pub(super) fn is_same(&self, other: Option<&Value>, refers_to: Option<Node>) -> bool {
+        match (self.refers_to, refers_to) {
+            (None, None) => self.value.as_ref().as_ref() == other,
             (one, other) => one == other,
         }
     }
@@ -104,11 +105,25 @@ pub(super) struct ProposalWrites<'a> {
     pub(super) touched: Vec<NodeWrite>,
 }
 
+/// The numbers of an instance's cells.
+#[derive(Debug)]
+struct NodeCells {
+    first: usize,
+    others: Vec<usize>,
+}
+
+impl NodeCells {
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.first).chain(self.others.iter().copied())
+    }
+}
+
 /// The writes of the taken proposals of earlier overlays.
 #[derive(Debug, Default)]
 pub(super) struct EarlierWrites<'a> {
-    /// One for each property group of an instance: few.
-    cells: FxHashMap<Node, Vec<CellWrite<'a>>>,
+    cells: Vec<CellWrite<'a>>,
+    /// The cells of an instance: few, one for each property group.
+    cells_of: FxHashMap<Node, NodeCells>,
     parents: FxHashMap<Node, ParentWrite>,
     /// By parent and name.
     names: FxHashMap<Node, FxHashMap<String, Vec<AddedName>>>,
@@ -134,15 +149,30 @@ impl<'a> EarlierWrites<'a> {
     pub(super) fn add(&mut self, writes: ProposalWrites<'a>) {
         self.is_any = true;
         for (node, write) in writes.cells {
-            let cells = self.cells.entry(node).or_default();
-            match cells.iter_mut().find(|cell| cell.group == write.group) {
-                None => cells.push(write),
-                // A write of an earlier overlay remains: this one is equal.
-                Some(known) if known.by.overlay != write.by.overlay => {}
-                Some(known) => {
-                    let is_mixed = known.is_mixed || known.property != write.property;
-                    *known = CellWrite { is_mixed, ..write };
+            let number = self.cells.len();
+            let known = match self.cells_of.entry(node) {
+                Entry::Vacant(new) => {
+                    new.insert(NodeCells { first: number, others: Vec::new() });
+                    None
                 }
+                Entry::Occupied(cells) => {
+                    let cells = cells.into_mut();
+                    let is_it = |at: &usize| self.cells[*at].group == write.group;
+                    let known = cells.iter().find(is_it);
+                    if known.is_none() {
+                        cells.others.push(number);
+                    }
+                    known
+                }
+            };
+            let Some(known) = known.map(|at| &mut self.cells[at]) else {
+                self.cells.push(write);
+                continue;
+            };
+            // A write of an earlier overlay remains: this one is equal.
+            if known.by.overlay == write.by.overlay {
+                let is_mixed = known.is_mixed || known.property != write.property;
+                *known = CellWrite { is_mixed, ..write };
             }
         }
         for (node, write) in writes.parents {
@@ -178,7 +208,7 @@ impl<'a> EarlierWrites<'a> {
     /// Returns the write to the group of a property.
     pub(super) fn cell(&self, node: Node, property: &str) -> Option<&CellWrite<'a>> {
         let group = property_group(property);
-        self.cells.get(&node)?.iter().find(|cell| cell.group == group)
+        self.cells_of.get(&node)?.iter().map(|at| &self.cells[at]).find(|it| it.group == group)
     }
 
     pub(super) fn parent(&self, node: Node) -> Option<ParentWrite> {

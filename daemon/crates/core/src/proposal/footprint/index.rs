@@ -4,6 +4,7 @@
 //! with each of them. It must not know who made the proposals.
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::proposal::Proposal;
@@ -23,7 +24,14 @@ pub(crate) struct FootprintIndex {
 }
 
 /// Proposals by the keys of what they read or write.
-type KeyMap = FxHashMap<Key, Vec<usize>>;
+type KeyMap = FxHashMap<Key, KeyOwners>;
+
+/// The numbers of the proposals with a key: most often one.
+#[derive(Debug)]
+struct KeyOwners {
+    first: usize,
+    others: Vec<usize>,
+}
 
 impl FootprintIndex {
     /// Adds a writer. Returns its number, from 0.
@@ -51,7 +59,10 @@ impl FootprintIndex {
         let mut found: BTreeMap<usize, Vec<ReadKey>> = BTreeMap::new();
         let mut note = |writer: usize, key: ReadKey| found.entry(writer).or_default().push(key);
         let mut look_up = |map: &KeyMap, key: Key, read: ReadKey| {
-            map.get(&key).into_iter().flatten().for_each(|writer| note(*writer, read));
+            if let Some(owners) = map.get(&key) {
+                note(owners.first, read);
+                owners.others.iter().for_each(|writer| note(*writer, read));
+            }
         };
         for key in &reader.reads {
             look_up(&self.parts, *key, ReadKey::Part(*key));
@@ -118,7 +129,7 @@ impl TouchIndex {
             return self.written.first_touching(footprint);
         }
         let first = |map: &KeyMap, keys: &FxHashSet<Key>| {
-            keys.iter().filter_map(|key| map.get(key)?.first().copied()).min()
+            keys.iter().filter_map(|key| Some(map.get(key)?.first)).min()
         };
         let touches = |number: &usize| self.written.writers[*number].touches(footprint);
         let found = [
@@ -144,7 +155,10 @@ impl Footprint {
 
 fn add_keys(map: &mut KeyMap, keys: &FxHashSet<Key>, number: usize) {
     for key in keys {
-        map.entry(*key).or_default().push(number);
+        match map.entry(*key) {
+            Entry::Vacant(new) => drop(new.insert(KeyOwners { first: number, others: Vec::new() })),
+            Entry::Occupied(known) => known.into_mut().others.push(number),
+        }
     }
 }
 
@@ -195,10 +209,12 @@ mod tests {
     fn indexed_footprints_are_those_that_touch() {
         check_seeds(0..500, |draws| {
             let all: Vec<Footprint> =
-                (0..1 + draws.below(5)).map(|_| random_footprint(draws)).collect();
+                (0..=draws.below(5)).map(|_| random_footprint(draws)).collect();
             let own = random_footprint(draws);
             let mut index = TouchIndex::default();
-            all.iter().for_each(|it| index.add(it.clone()));
+            for it in &all {
+                index.add(it.clone());
+            }
             let expected = all.iter().position(|it| it.touches(&own));
             assert_eq!(index.first_touching(&own), expected, "{own:#?} {all:#?}");
         });
