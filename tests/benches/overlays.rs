@@ -138,9 +138,8 @@ impl Base {
         let before = self.scene.script_text(script).unwrap().into_owned();
         let line = (step / SCRIPTS * WORKERS + worker) * 3 % (LINES - 1);
         let start = format!("local value{line} = ");
-        let lines = before.lines().map(|it| match it.starts_with(&start) {
-            true => format!("{start}-{number}\n"),
-            false => format!("{it}\n"),
+        let lines = before.lines().map(|it| {
+            if it.starts_with(&start) { format!("{start}-{number}\n") } else { format!("{it}\n") }
         });
         let edits = vector_text_edit::diff_lines(&before, &lines.collect::<String>());
         let expect = Fingerprint::hash_bytes(before.as_bytes());

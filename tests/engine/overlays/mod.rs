@@ -213,7 +213,8 @@ impl KnownWishes {
             }
             Edit::Move { target, parent } => {
                 self.parents.insert(*target, *parent);
-                if earlier.parents.get(target) != Some(parent) {
+                let is_new = model.nodes[target].parent != Some(*parent);
+                if is_new && earlier.parents.get(target) != Some(parent) {
                     self.placed_by.entry(*target).or_default().insert(overlay);
                 }
             }

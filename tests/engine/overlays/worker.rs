@@ -247,9 +247,12 @@ fn draft_edit(draft: &mut ProposalDraft<'_>, edit: &Edit, nodes: &mut HashMap<Ke
 
 /// Replaces the line that starts with some text by one with another number.
 fn replace_number(text: &str, start: &str, number: usize, end: &str) -> String {
-    let line = |line: &str| match line.starts_with(start) {
-        true => format!("{start}{number}{end}\n"),
-        false => format!("{line}\n"),
+    let line = |line: &str| {
+        if line.starts_with(start) {
+            format!("{start}{number}{end}\n")
+        } else {
+            format!("{line}\n")
+        }
     };
     text.lines().map(line).collect()
 }

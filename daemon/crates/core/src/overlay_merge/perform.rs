@@ -257,9 +257,10 @@ impl<'m, 'a> ProposalMerge<'m, 'a> {
                 Ok(_) => {
                     let Command::Set { props: new, .. } = &set else { continue };
                     for property in props.keys().filter(|it| new.contains_key(*it)) {
-                        let value = match restores {
-                            true => Cow::Owned(new.get(property).cloned().flatten()),
-                            false => Cow::Borrowed(&props[property]),
+                        let value = if *restores {
+                            Cow::Owned(new.get(property).cloned().flatten())
+                        } else {
+                            Cow::Borrowed(&props[property])
                         };
                         self.record_value(node, property, value);
                     }
@@ -347,9 +348,10 @@ impl<'m, 'a> ProposalMerge<'m, 'a> {
                 for row in 0..table.len() {
                     let Some(node) = self.scene.by_id(&table.id(row)) else { continue };
                     for (property, new) in props {
-                        let value = match restores {
-                            true => Cow::Owned(table.stored_value(row, property)),
-                            false => Cow::Borrowed(new),
+                        let value = if *restores {
+                            Cow::Owned(table.stored_value(row, property))
+                        } else {
+                            Cow::Borrowed(new)
                         };
                         self.record_value(node, property, value);
                     }
