@@ -252,6 +252,15 @@ impl<'a> ProposalMerge<'_, 'a> {
         if let Some(moved) = self.earlier.parent(node) {
             let path = self.scene.path(node);
             if moved.parent == to && moved.index == index {
+                // Otherwise it comes behind what the earlier overlay added after its move, as in a
+                // serial order.
+                let is_in_place = match index {
+                    Some(index) => self.scene.index(node) == index,
+                    None => self.scene.children(to).next_back() == Some(node),
+                };
+                if !is_in_place {
+                    return FittedCommand::AsPlanned;
+                }
                 self.note_equal(path, EqualKind::Move {}, moved.by);
                 return FittedCommand::Done;
             }

@@ -115,6 +115,7 @@ pub enum EqualKind {
     },
     /// The whole resulting text is the same.
     Text {},
+    /// The instance is where the move would place it.
     Move {},
     /// The instance, or an ancestor of it, is deleted.
     Deletion {},

@@ -81,6 +81,19 @@ fn equal_writes_are_made_once() {
 }
 
 #[test]
+fn equal_move_is_made_again_if_it_changes_the_order() {
+    let outcome = check(
+        &[
+            &["move Workspace.Wall Workspace.Trees; create Workspace.Trees Part Oak"],
+            &["move Workspace.Wall Workspace.Trees"],
+        ],
+        &["a0 taken", "b0 taken"],
+    );
+    let at = outcome.tree.iter().position(|line| line.ends_with("Trees.Oak")).unwrap();
+    assert_eq!(outcome.tree[at + 1], "Part game.Workspace.Trees.Wall");
+}
+
+#[test]
 fn last_value_of_an_overlay_is_compared() {
     let twice: &[&str] =
         &["set Workspace.Wall Transparency 0.25", "set Workspace.Wall Transparency 0.5"];
