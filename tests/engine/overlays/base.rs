@@ -9,7 +9,7 @@ use vector_core::planning_scene::PlanningScene;
 use vector_place::{FileFormat, Node, Scene};
 use vector_rojo_project::RojoProject;
 
-use super::model::{Key, LINES, Model, ModelValue, memory_text, script_text};
+use super::model::{Key, LINES, Model, ModelValue, dump_scene, memory_text, script_text};
 
 const CLASSES: [&str; 5] = ["Part", "Folder", "Model", "ObjectValue", "Script"];
 pub(super) const NAMES: [&str; 3] = ["A", "B", "C"];
@@ -135,6 +135,13 @@ impl Base {
     }
 }
 
+impl OpenedBase {
+    /// The lines of [`Model::dump`] for the current state of the scene.
+    pub(super) fn dump(&self) -> Vec<String> {
+        dump_scene(&self.scene, self.scene.memory().unwrap(), &self.tops)
+    }
+}
+
 impl BaseSource {
     fn new(kind: BaseKind, model: &Model, tops: [Key; 2]) -> Self {
         match kind {
@@ -150,7 +157,9 @@ impl BaseSource {
             BaseKind::Model(format) => {
                 let mut scene = Scene::empty(format);
                 let root = scene.root();
-                tops.into_iter().for_each(|top| build(&mut scene, root, model, top));
+                for top in tops {
+                    build(&mut scene, root, model, top);
+                }
                 Self::File(scene.encode().unwrap())
             }
             BaseKind::Project => {

@@ -59,7 +59,7 @@ fn overlap(
     };
     let line = draws.below(LINES);
     let (target, memory) = (zone.script, |number| vec![Edit::Remember { line, number }]);
-    let edit = |number| vec![Edit::EditLine { target, line, number }];
+    let edit = |number| vec![Edit::WriteLine { target, line, number }];
     let cases: Vec<(&'static str, [Vec<Edit>; 2])> = vec![
         ("property", [set(zone.part, 1), set(zone.part, 2)]),
         ("property", [rename(zone.part, "N"), rename(zone.part, "O")]),

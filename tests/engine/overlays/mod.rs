@@ -1,7 +1,7 @@
 //! Merges of random overlays over small random places, compared with a naive model on which the edits
 //! of the taken proposals are performed one after the other.
 //!
-//! A test run does some 200 merges of each kind. `VECTOR_SEEDS=N` sets their number.
+//! A test run does some hundred merges of each kind. `VECTOR_SEEDS=N` sets their number.
 
 mod base;
 mod injected;
@@ -17,15 +17,15 @@ use serde_json::Value as Json;
 use vector_core::overlay_merge::{MergedOverlays, Overlay, ProposalOrigin, merge_overlays};
 use vector_core::proposal::{BlobStore, try_command};
 
-use self::base::{Base, OpenedBase, ZONES};
+use self::base::{Base, ZONES};
 use self::injected::inject;
-use self::model::{Edit, Key, LINES, Model, ModelValue, dump_scene, memory_text};
+use self::model::{Edit, Key, LINES, Model, ModelValue};
 use self::worker::{PlannedProposal, Worker, plan_overlay};
 
 const WORKERS: usize = ZONES - 1;
 
 fn seeds() -> std::ops::Range<u64> {
-    0..env::var("VECTOR_SEEDS").map_or(200, |text| text.parse().unwrap())
+    0..env::var("VECTOR_SEEDS").map_or(100, |text| text.parse().unwrap())
 }
 
 /// A base with the planned proposals of each worker.
@@ -61,10 +61,6 @@ impl MergeCase {
         all.collect()
     }
 
-    fn dump(&self, opened: &OpenedBase) -> Vec<String> {
-        dump_scene(&opened.scene, opened.scene.memory().unwrap(), &opened.tops)
-    }
-
     /// Merges the overlays, and checks what is true of every merge: the result is that of the taken
     /// proposals one after the other, their commands can be performed again, and the same input gives
     /// the same bytes.
@@ -74,7 +70,7 @@ impl MergeCase {
         let mut opened = self.base.open();
         let mark = opened.scene.journal_mark();
         let merged = merge_overlays(&mut opened.scene, &overlays, &blobs);
-        let found = self.dump(&opened);
+        let found = opened.dump();
         assert_eq!(found, self.model_of(&merged).dump(&self.base.tops), "{merged:#?}");
         let mut again = self.base.open();
         let same = merge_overlays(&mut again.scene, &overlays, &blobs);
@@ -84,14 +80,14 @@ impl MergeCase {
             assert!(bytes[0] == bytes[1], "the files differ: {merged:#?}");
         }
         opened.scene.rollback(mark);
-        assert_eq!(self.dump(&opened), self.base.model.dump(&self.base.tops));
+        assert_eq!(opened.dump(), self.base.model.dump(&self.base.tops));
         for taken in &merged.taken {
             opened.scene.begin_scope(taken.call);
             for command in taken.commands.iter() {
                 try_command(&mut opened.scene, command, &blobs).unwrap();
             }
         }
-        assert_eq!(self.dump(&opened), found, "{merged:#?}");
+        assert_eq!(opened.dump(), found, "{merged:#?}");
         self.check_all_named(&merged);
         MergeReport::new(&merged)
     }
@@ -186,7 +182,7 @@ impl KnownWishes {
                     || self.parents.contains_key(target);
                 assert!(!is_written, "{edit:?}");
             }
-            Edit::EditLine { target, line, number } => {
+            Edit::WriteLine { target, line, number } => {
                 there(target);
                 same(self.lines.get(&(Some(*target), *line)).map(|known| known == number));
             }
@@ -219,7 +215,7 @@ impl KnownWishes {
                 }
             }
             Edit::Delete { target } => self.gone.extend(model.subtree(*target)),
-            Edit::EditLine { target, line, number } => {
+            Edit::WriteLine { target, line, number } => {
                 self.lines.insert((Some(*target), *line), *number);
             }
             Edit::Remember { line, number } => {
@@ -282,12 +278,12 @@ impl MergeReport {
 fn disjoint_workers(base: &Base, draws: &mut RandomDraws, has_texts: bool) -> Vec<Worker> {
     let worker = |overlay: usize| {
         let mut worker = Worker::new(overlay, &base.model);
-        for _ in 0..1 + draws.below(3) {
+        for _ in 0..=draws.below(3) {
             let mut edits = worker.random_edits(draws, &[base.zones[overlay]], false);
             if has_texts && draws.below(3) == 0 {
                 let (target, line, number) =
                     (base.shared.script, overlay % LINES, 1 + draws.below(3));
-                edits.extend(worker.make(Edit::EditLine { target, line, number }));
+                edits.extend(worker.make(Edit::WriteLine { target, line, number }));
                 edits.extend(worker.make(Edit::Remember { line, number }));
             }
             worker.propose(edits);
@@ -306,7 +302,7 @@ fn merge_of_random_overlays_is_a_serial_order_of_what_is_taken() {
         let zones = &base.zones[ZONES - 1 - draws.below(2)..];
         let workers = (0..count).map(|overlay| {
             let mut worker = Worker::new(overlay, &base.model);
-            for _ in 0..1 + draws.below(3) {
+            for _ in 0..=draws.below(3) {
                 let edits = worker.random_edits(draws, zones, true);
                 worker.propose(edits);
             }
@@ -367,7 +363,6 @@ fn base_is_opened_as_its_model_says() {
     check_seeds(0..10, |draws| {
         let base = Base::random(draws);
         let opened = base.open();
-        let found = dump_scene(&opened.scene, &memory_text(&base.model.memory), &opened.tops);
-        assert_eq!(found, base.model.dump(&base.tops));
+        assert_eq!(opened.dump(), base.model.dump(&base.tops));
     });
 }

@@ -74,7 +74,7 @@ pub(super) enum Edit {
     Delete {
         target: Key,
     },
-    EditLine {
+    WriteLine {
         target: Key,
         line: usize,
         number: usize,
@@ -153,7 +153,7 @@ impl Model {
                     }
                 }
             }
-            Edit::EditLine { target, line, number } => self.node(*target).lines[*line] = *number,
+            Edit::WriteLine { target, line, number } => self.node(*target).lines[*line] = *number,
             Edit::Remember { line, number } => self.memory[*line] = *number,
         }
     }
@@ -188,7 +188,7 @@ impl Model {
             self.nodes.insert(keys[old], node);
         }
         self.node(first).parent = Some(parent);
-        self.node(first).name = name.to_owned();
+        name.clone_into(&mut self.node(first).name);
         self.node(parent).children.push(first);
     }
 

@@ -74,7 +74,7 @@ impl Worker {
                 self.view.nodes[target].props.get(property) != Some(value)
             }
             Edit::Rename { target, name } => self.view.nodes[target].name != *name,
-            Edit::EditLine { target, line, number } => {
+            Edit::WriteLine { target, line, number } => {
                 self.view.nodes[target].lines[*line] != *number
             }
             Edit::Remember { line, number } => self.view.memory[*line] != *number,
@@ -107,7 +107,7 @@ impl Worker {
         has_memory: bool,
     ) -> Vec<Edit> {
         let mut edits = Vec::new();
-        for _ in 0..1 + draws.below(3) {
+        for _ in 0..=draws.below(3) {
             let edit = self.random_edit(draws, roots, has_memory);
             edits.extend(edit.and_then(|edit| self.make(edit)));
         }
@@ -146,7 +146,7 @@ impl Worker {
                 }
                 let target = draws.pick(&scripts);
                 let (line, number) = (draws.below(LINES), 1 + draws.below(2));
-                Edit::EditLine { target, line, number }
+                Edit::WriteLine { target, line, number }
             }
             _ => {
                 let quarters = ModelValue::Quarters(1 + draws.below(2) as u8);
@@ -231,7 +231,7 @@ fn draft_edit(draft: &mut ProposalDraft<'_>, edit: &Edit, nodes: &mut HashMap<Ke
         }
         Edit::Move { target, parent } => draft.move_to(nodes[target], nodes[parent]).unwrap(),
         Edit::Delete { target } => draft.delete_instance(nodes[target]).unwrap(),
-        Edit::EditLine { target, line, number } => {
+        Edit::WriteLine { target, line, number } => {
             let path = draft.scene().path(nodes[target]);
             let before = text_of(draft.scene(), nodes[target], &path).unwrap().into_owned();
             let after = replace_number(&before, &format!("local v{line} = "), *number, "");
