@@ -95,6 +95,7 @@ impl ReviewReport {
 
 #[cfg(test)]
 mod tests {
+    use super::FindingSeverity::{High, Low, Medium};
     use super::*;
 
     #[test]
@@ -108,7 +109,6 @@ mod tests {
             summary: String::new(),
             findings: findings.iter().copied().map(finding).collect(),
         };
-        use FindingSeverity::{High, Low, Medium};
         assert_eq!(report(&[]).count_text(), "no findings");
         assert_eq!(report(&[Low]).count_text(), "1 finding: 1 low");
         assert_eq!(report(&[High, Low, High]).count_text(), "3 findings: 2 high, 1 low");

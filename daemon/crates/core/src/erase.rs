@@ -100,20 +100,11 @@ pub fn erase_entry(entry: Entry) -> Entry {
         Entry::Undone { proposal, .. } => Entry::Undone { proposal, remaining: None },
         Entry::Redone { proposal, .. } => Entry::Redone { proposal, remaining: None },
         Entry::Finished { outcome, .. } => Entry::Finished { outcome, summary: None },
-        Entry::Commented { proposal, .. } => Entry::Commented { proposal, comments: Vec::new() },
-        Entry::CommentsAnswered { proposal, .. } => {
-            Entry::CommentsAnswered { proposal, replies: Vec::new() }
-        }
+        said @ (Entry::Commented { .. } | Entry::CommentsAnswered { .. }) => erase_comments(said),
         Entry::RuleAdded { rule, proposal } => {
             Entry::RuleAdded { rule: erase_rule(&rule), proposal }
         }
-        Entry::Reviewed { proposal, reviewer, .. } => {
-            let report = ReviewReport { summary: erased_text(), findings: Vec::new() };
-            Entry::Reviewed { proposal, reviewer, report: Box::new(report) }
-        }
-        Entry::ReviewFailed { proposal, reviewer, .. } => {
-            Entry::ReviewFailed { proposal, reviewer, reason: erased_text() }
-        }
+        ended @ (Entry::Reviewed { .. } | Entry::ReviewFailed { .. }) => erase_review(ended),
         same @ (Entry::Requested { .. }
         | Entry::ReviewStarted { .. }
         | Entry::PermissionDecided { .. }
@@ -180,6 +171,30 @@ fn erase_run_end(entry: Entry) -> Entry {
     };
     let failure = failure.map(|_| erased_text());
     Entry::CloudRunFinished { run, passed, failed, skipped, failure, is_unclear, report: None }
+}
+
+fn erase_comments(entry: Entry) -> Entry {
+    match entry {
+        Entry::Commented { proposal, .. } => Entry::Commented { proposal, comments: Vec::new() },
+        Entry::CommentsAnswered { proposal, .. } => {
+            Entry::CommentsAnswered { proposal, replies: Vec::new() }
+        }
+        other => other,
+    }
+}
+
+/// Erases what a reviewer found, or why it found nothing.
+fn erase_review(entry: Entry) -> Entry {
+    match entry {
+        Entry::Reviewed { proposal, reviewer, .. } => {
+            let report = ReviewReport { summary: erased_text(), findings: Vec::new() };
+            Entry::Reviewed { proposal, reviewer, report: Box::new(report) }
+        }
+        Entry::ReviewFailed { proposal, reviewer, .. } => {
+            Entry::ReviewFailed { proposal, reviewer, reason: erased_text() }
+        }
+        other => other,
+    }
 }
 
 fn erase_rule(rule: &TaskRule) -> TaskRule {

@@ -9,7 +9,7 @@ use scene_schemas::api::FailureKind;
 use scene_schemas::entry::{AttachmentSnapshot, Finish, InteractionMode, Seq};
 use scene_schemas::proposal::{Mode, PlayCheck, Proposal};
 use scene_schemas::review::{ReviewReport, TaskRole};
-use vector_core::prompt::fence_text;
+use vector_core::prompt::{fence_text, one_line};
 use vector_core::proposal::preview_text;
 use vector_core::workflow::{
     ModelTrouble, PendingProposal, Workflow, WorkflowInput, check_reviewable,
@@ -170,14 +170,14 @@ fn attach_change(seq: Seq, pending: &PendingProposal) -> AttachmentSnapshot {
 /// Describes what is to be reviewed. Texts of others are in fences.
 fn describe_review(task: &Workflow, seq: Seq, proposal: &Proposal) -> String {
     let mut text = format!("Review proposal {seq}, which is attached.\n");
-    match task.agent_name() {
-        Some(agent) => text.push_str(&format!(
-            "{agent} proposed it; what it was asked for is not known, so judge the change itself.\n"
-        )),
-        None => {
-            text.push_str("This was asked for:\n");
-            text.push_str(&fence_text(&task.requests().join("\n\n"), ""));
-        }
+    if let Some(agent) = task.agent_name() {
+        text.push_str(&format!(
+            "{} proposed it; what it was asked for is not known, so judge the change itself.\n",
+            one_line(agent)
+        ));
+    } else {
+        text.push_str("This was asked for:\n");
+        text.push_str(&fence_text(&task.requests().join("\n\n"), ""));
     }
     if !proposal.warnings.is_empty() {
         text.push_str("Vector warns of this already; do not repeat it:\n");

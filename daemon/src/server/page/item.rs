@@ -96,8 +96,7 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
             vec![PageChange::Waits { text: phase_text(*phase).to_owned() }]
         }
         Event::Stalled { seconds } => {
-            let text = format!("No response for {seconds} seconds");
-            vec![PageChange::Waits { text }]
+            vec![PageChange::Waits { text: format!("No response for {seconds} seconds") }]
         }
         // The question itself is shown as a message.
         Event::ToolParsed { tool, .. } if tool == QUESTION => {

@@ -108,10 +108,7 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
         Entry::Disconnected { client } => {
             vec![Event::ClientDisconnected { client: client.clone() }]
         }
-        Entry::Asked { text, attached } => {
-            let attached = attached.iter().map(AttachmentSnapshot::describe).collect();
-            vec![Event::AskedMore { text: text.clone(), attached }]
-        }
+        Entry::Asked { text, attached } => vec![asked_more(text, attached)],
         Entry::Questioned { question, answers, .. } => {
             let (text, answers) = (question.clone(), answers.clone());
             vec![Event::AssistantStart {}, Event::AssistantFinal { text, answers }]
@@ -137,15 +134,13 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
             vec![commented(*proposal, replies.len(), true)]
         }
         Entry::ReviewStarted { proposal, model, .. } => {
-            vec![Event::Review { proposal: *proposal, text: format!("{model} reviews it.") }]
+            vec![reviewed(*proposal, format!("{model} reviews it."))]
         }
         Entry::Reviewed { proposal, report, .. } => {
-            let text = format!("The review is done: {}.", report.count_text());
-            vec![Event::Review { proposal: *proposal, text }]
+            vec![reviewed(*proposal, format!("The review is done: {}.", report.count_text()))]
         }
         Entry::ReviewFailed { proposal, reason, .. } => {
-            let text = format!("It was not reviewed: {reason}");
-            vec![Event::Review { proposal: *proposal, text }]
+            vec![reviewed(*proposal, format!("It was not reviewed: {reason}"))]
         }
         Entry::Requested { request } => vec![Event::ContextStats {
             turns: request.turns,
@@ -209,6 +204,15 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
         | Entry::CloudRunFinished { .. }
         | Entry::Finished { .. } => Vec::new(),
     }
+}
+
+fn asked_more(text: &str, attached: &[AttachmentSnapshot]) -> Event {
+    let attached = attached.iter().map(AttachmentSnapshot::describe).collect();
+    Event::AskedMore { text: text.to_owned(), attached }
+}
+
+fn reviewed(proposal: Seq, text: String) -> Event {
+    Event::Review { proposal, text }
 }
 
 fn commented(proposal: Seq, count: usize, is_reply: bool) -> Event {

@@ -2,7 +2,8 @@
 
 use scene_schemas::comment::{CommentSide, CommentSubject};
 use scene_schemas::proposal::{DiffLine, Hunk, ScriptDiff};
-use scene_schemas::review::{FindingSeverity, ReviewReport};
+use scene_schemas::review::FindingSeverity::{self, High, Low, Medium};
+use scene_schemas::review::ReviewReport;
 
 use super::*;
 use crate::prompt::MessageCost;
@@ -143,7 +144,6 @@ fn findings_are_placed_in_the_proposal_and_sorted() {
     changed.preview.scripts.push(script);
     let report = run.state.workflow(WORKFLOW).unwrap().review_report(&changed).unwrap();
     let severities: Vec<FindingSeverity> = report.findings.iter().map(|it| it.severity).collect();
-    use FindingSeverity::{High, Low, Medium};
     assert_eq!(severities, [High, High, Medium, Low]);
     let line = |line, quote: &str| CommentSubject::Line {
         path: path.parse().unwrap(),
