@@ -195,3 +195,29 @@ fn planner_without_a_model_reviews_nothing() {
     let unknown = plugin.call("POST", "/api/proposals/99999/review", &json!({}));
     assert_eq!(unknown.status, 404, "{}", unknown.body);
 }
+
+#[test]
+fn terminal_asks_for_a_review_and_shows_it_before_the_decision() {
+    use vector_tests::person::Person;
+
+    let bench = Bench::new(vec![plan(), rename(), report(), says("Then not.")], ROUTE);
+    let mut plugin = bench.plugin();
+    let proposal = proposed(&mut plugin);
+    let mut command = bench.home.command(&["review", "--once"]);
+    command.env("VECTOR_HOME", bench.home.path());
+    let mut person = Person::runs(command);
+    let question = format!("Apply proposal {proposal}?");
+    person.answers(&question, "m");
+    let said = person.answers(&question, "n");
+    for words in [
+        "Reviewed by lmstudio/second: 2 findings",
+        "Searched for the old name.",
+        "high  Name of game.Workspace.Tower",
+        "A script waits for Wall.",
+    ] {
+        assert!(said.contains(words), "{words} is not in {said}");
+    }
+    person.answers("Reason (optional", "A script waits for it.");
+    person.sees_the_end();
+    assert_eq!(shown(&plugin, proposal)["status"], "rejected");
+}

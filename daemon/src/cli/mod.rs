@@ -42,6 +42,7 @@ mod log;
 mod mcp;
 mod merge;
 mod model;
+mod model_review;
 mod models;
 mod open;
 mod pair;

@@ -20,6 +20,7 @@ use super::daemon_client::{DaemonClient, RouteRequest};
 use super::decision_prompt::{ChosenPieces, PieceChoice, ask_reject_reason, confirm_twice};
 use super::edit_prompt::{Edited, EditedProposal, Replacement, edit_proposal};
 use super::keep_prompt::{KEEP_HELP, KeptScripts, choose_scripts, keep_key};
+use super::model_review::{REVIEW_HELP, ask_review, render_review};
 use super::rule_prompt::{RuleAnswer, ask_rule};
 use super::terminal::{Terminal, print_status};
 
@@ -80,6 +81,9 @@ impl RemoteReview<'_> {
         let links =
             CardLinks::of_daemon(self.daemon, self.terminal, view.session.as_ref(), proposal);
         self.terminal.show(&links.add_to(cut.clone(), seq, proposal, style));
+        if let Some(review) = view.reviews.last() {
+            self.terminal.show(&render_review(review, style));
+        }
         if view.status != ProposalStatus::Waiting {
             // The mode that the user chose has already approved it.
             return Ok(CardOutcome::Elsewhere);
@@ -106,6 +110,7 @@ impl RemoteReview<'_> {
                 "s" | "split" => self.split_card(view)?,
                 "e" | "edit" => self.edit_card(view, keys)?,
                 "i" | "insert" if !keep.is_empty() => self.keep_scripts(view, keys)?,
+                "m" | "model" => self.review_by_model(view)?,
                 "v" | "view" => {
                     self.terminal.show(&links.add_to(whole.clone(), seq, proposal, style));
                     None
@@ -114,7 +119,9 @@ impl RemoteReview<'_> {
                 "q" | "quit" => Some(CardOutcome::Quit),
                 _ => {
                     let keep = if keep.is_empty() { "" } else { KEEP_HELP };
-                    let lines = [HELP, keep, keys.help].into_iter().filter(|it| !it.is_empty());
+                    let lines = [HELP, REVIEW_HELP, keep, keys.help]
+                        .into_iter()
+                        .filter(|it| !it.is_empty());
                     print_status(&lines.collect::<Vec<_>>().join("\n"));
                     None
                 }
@@ -163,6 +170,17 @@ impl RemoteReview<'_> {
             written.keep();
         }
         sent
+    }
+
+    /// Shows what a model finds in a card. If it was decided meanwhile, that is its outcome.
+    fn review_by_model(&self, view: &ProposalView) -> anyhow::Result<Option<CardOutcome>> {
+        let now = ask_review(self.daemon, view, self.terminal)?;
+        if now.status == ProposalStatus::Waiting {
+            return Ok(None);
+        }
+        let sentence = outcome_sentence(view.seq, now.status, now.reason.as_deref());
+        print_status(&format!("note: This was decided elsewhere in the meantime. {sentence}"));
+        Ok(Some(CardOutcome::Elsewhere))
     }
 
     /// Approves a card together with a rule, or revokes a rule of its task.

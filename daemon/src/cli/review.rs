@@ -33,7 +33,7 @@ const COVERED: Duration = Duration::from_secs(3);
 const GOAL: usize = 120;
 
 const KEYS: ExtraKeys = ExtraKeys {
-    prompt: "[y]es [n]o [r]ule [c]omment [s]plit [e]dit s[k]ip [q]uit",
+    prompt: "[y]es [n]o [r]ule [c]omment [s]plit [e]dit [m]odel s[k]ip [q]uit",
     help: "  k  skip it: it stays pending
   q  quit: undecided proposals stay pending",
 };

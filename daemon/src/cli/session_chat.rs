@@ -27,7 +27,7 @@ use super::{DecideArgs as How, ExitStatus, interrupt};
 const HOLD: u32 = 1;
 
 const KEYS: ExtraKeys = ExtraKeys {
-    prompt: "[y]es [n]o [r]ule [c]omment [s]plit [e]dit, Enter to decide later",
+    prompt: "[y]es [n]o [r]ule [c]omment [s]plit [e]dit [m]odel, Enter to decide later",
     help: "  Enter  leave it pending: decide in Studio, on the page, or with `vector review`",
 };
 
