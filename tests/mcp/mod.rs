@@ -1,6 +1,7 @@
 //! MCP as clients speak it: the official SDK's client over stdio and HTTP, and the bare protocol.
 
 mod agents;
+mod assets;
 mod first;
 mod left;
 mod lost;

@@ -17,8 +17,8 @@ pub(super) const REVIEW_HELP: &str = "  m  have a model review it, and read what
 /// Duration of a long poll, in seconds: the longest delay before Ctrl-C takes effect.
 const HOLD: u32 = 1;
 
-/// Asks for the review of a pending proposal, waits for it, and shows it. In a conversation, Ctrl-C ends the wait; the
-/// review goes on. Returns the proposal as it is then.
+/// Asks for the review of a pending proposal, waits for it, and shows it. In a conversation, Ctrl-C
+/// ends the wait, and the review goes on. Returns the proposal as it is then.
 pub(super) fn ask_review(
     daemon: &DaemonClient,
     view: &ProposalView,

@@ -8,6 +8,7 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Approver, Finish, Seq};
 use scene_schemas::proposal::Proposal;
+use scene_schemas::review::TaskRole;
 use vector_core::proposal::{
     ProposalUnit, draft_by_hand, draft_part, draft_with_scripts, list_units, select_members,
 };
@@ -224,6 +225,11 @@ impl SessionActor {
             WorkflowAction::Retry | WorkflowAction::Resume if self.engine.has_trouble(workflow) => {
                 // The user may have chosen another model since the failure.
                 let driver = self.driver_of(model);
+                let role = self.engine.workflow(workflow).map(|it| it.role).unwrap_or_default();
+                let driver = match role {
+                    TaskRole::Solo => driver,
+                    TaskRole::Reviewer { .. } => driver.for_review(),
+                };
                 self.engine.set_driver(workflow, driver);
                 self.engine
                     .handle_input(workflow, WorkflowInput::Resume)

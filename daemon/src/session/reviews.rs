@@ -19,7 +19,7 @@ impl SessionActor {
                 let hint = "Fix the problem, or choose another model in the settings.";
                 return Err(failure(FailureKind::Provider, why, hint));
             }
-            driver => driver,
+            driver => driver.for_review(),
         };
         let request =
             self.engine.review_request(proposal).map_err(|error| engine_failure(&error))?;

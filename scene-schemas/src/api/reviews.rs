@@ -16,7 +16,7 @@ pub struct ReviewView {
     pub model: String,
     /// What became of it.
     pub state: ReviewStatus,
-    /// What it looked at, or why there is no report. Empty while it runs.
+    /// What it looked at, or why it did not report. Empty while it runs.
     pub summary: String,
     /// The findings, those that matter most first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

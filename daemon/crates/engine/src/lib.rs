@@ -148,6 +148,20 @@ pub enum ToolDriver {
 }
 
 impl ToolDriver {
+    /// Returns the driver of a reviewer: the same, with the model that reviews.
+    #[must_use]
+    pub fn for_review(self) -> Self {
+        match self {
+            Self::Provider(ProviderKind::Model(models)) => {
+                Self::Provider(ProviderKind::Model(models.for_review()))
+            }
+            other @ (Self::Provider(ProviderKind::Offline)
+            | Self::Calls
+            | Self::Agent { .. }
+            | Self::Missing { .. }) => other,
+        }
+    }
+
     /// Returns the driver's name in the ledger.
     pub fn name(&self) -> String {
         match self {

@@ -23,20 +23,19 @@ use crate::{Engine, EngineError, ToolDriver, UserRequest, workflow_state};
 const MAX_CHANGE: usize = 60_000;
 
 impl Engine {
-    /// Begins a review of a pending proposal, in a task of its own. Returns that task.
+    /// Begins a review of a pending proposal, in a task of its own, with the driver of a reviewer.
+    /// Returns that task.
     ///
     /// # Errors
     /// The proposal is not pending, is being reviewed already, or the driver is not a model; or the
     /// ledger cannot be read or written.
     pub fn begin_review(&mut self, proposal: Seq, driver: ToolDriver) -> Result<Seq, EngineError> {
         let request = self.review_request(proposal)?;
-        let ToolDriver::Provider(ProviderKind::Model(models)) = driver else {
+        let ToolDriver::Provider(ProviderKind::Model(_)) = driver else {
             let why = "The offline planner reviews nothing. Choose a model in the settings, or set \
                        `model` in vector.toml.";
             return Err(Refusal::new(why).into());
         };
-        let models = models.for_review();
-        let driver = ToolDriver::Provider(ProviderKind::Model(models));
         let reviewer = self.begin_workflow(request, driver, Mode::Confirm)?;
         self.note_review(reviewer, proposal)?;
         Ok(reviewer)

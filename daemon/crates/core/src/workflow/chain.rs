@@ -72,6 +72,14 @@ impl LedgerState {
 }
 
 impl Workflow {
+    /// Returns the messages of the model, in order.
+    pub fn messages(&self) -> impl Iterator<Item = &str> + Clone {
+        self.talk.turns().filter_map(|(_, source)| match source {
+            TurnSource::Model(text) | TurnSource::Aloud(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
     /// Returns what the user asked for in this task: the goal, and later messages.
     pub fn requests(&self) -> Vec<&str> {
         let more = self.talk.turns().filter_map(|(_, source)| match source {

@@ -50,7 +50,6 @@ use self::comments::TaskComments;
 use self::permission::GrantedPermissions;
 use self::reviews::TaskReviews;
 use self::rules::TaskRules;
-use self::talk::TurnSource;
 
 /// The state of all workflows, derived from the ledger.
 #[derive(Debug, Default)]
@@ -316,14 +315,6 @@ impl Workflow {
         })
     }
 
-    /// Returns the messages of the model, in order.
-    pub fn messages(&self) -> impl Iterator<Item = &str> + Clone {
-        self.talk.turns().filter_map(|(_, source)| match source {
-            TurnSource::Model(text) | TurnSource::Aloud(text) => Some(text.as_str()),
-            _ => None,
-        })
-    }
-
     /// Returns the conversation with the model.
     pub fn conversation(&self) -> &ModelConversation {
         &self.talk
@@ -419,8 +410,15 @@ impl Workflow {
             Entry::CommentsAnswered { proposal, replies } => {
                 self.comments.add_replies(*proposal, replies);
             }
-            Entry::ReviewStarted { .. } | Entry::Reviewed { .. } | Entry::ReviewFailed { .. } => {
-                self.reviews.apply_entry(entry);
+            Entry::ReviewStarted { proposal, reviewer, model } => {
+                self.reviews.add(*proposal, *reviewer, model);
+            }
+            Entry::Reviewed { proposal, reviewer, report } => {
+                let state = ReviewState::Reported(report.as_ref().clone());
+                self.reviews.end(*proposal, *reviewer, state);
+            }
+            Entry::ReviewFailed { proposal, reviewer, reason } => {
+                self.reviews.end(*proposal, *reviewer, ReviewState::Failed(reason.clone()));
             }
             Entry::Answered { call, answer } => {
                 self.settle_call(*call, CallStatus::Answered(answer.clone()));

@@ -43,26 +43,17 @@ pub enum ReviewState {
 }
 
 impl TaskReviews {
-    pub(super) fn apply_entry(&mut self, entry: &Entry) {
-        let (proposal, reviewer, state) = match entry {
-            Entry::ReviewStarted { proposal, reviewer, model } => {
-                let (reviewer, model) = (*reviewer, model.clone());
-                let review = ProposalReview { reviewer, model, state: ReviewState::Running };
-                self.by_proposal.entry(*proposal).or_default().push(review);
-                return;
-            }
-            Entry::Reviewed { proposal, reviewer, report } => {
-                (proposal, reviewer, ReviewState::Reported(report.as_ref().clone()))
-            }
-            Entry::ReviewFailed { proposal, reviewer, reason } => {
-                (proposal, reviewer, ReviewState::Failed(reason.clone()))
-            }
-            _ => return,
-        };
-        let reviews = self.by_proposal.get_mut(proposal).into_iter().flatten();
+    pub(super) fn add(&mut self, proposal: Seq, reviewer: Seq, model: &str) {
+        let (model, state) = (model.to_owned(), ReviewState::Running);
+        let review = ProposalReview { reviewer, model, state };
+        self.by_proposal.entry(proposal).or_default().push(review);
+    }
+
+    pub(super) fn end(&mut self, proposal: Seq, reviewer: Seq, state: ReviewState) {
+        let mut reviews = self.by_proposal.get_mut(&proposal).into_iter().flatten();
         let is_its =
-            |it: &&mut ProposalReview| it.reviewer == *reviewer && it.state == ReviewState::Running;
-        if let Some(review) = reviews.into_iter().find(is_its) {
+            |it: &&mut ProposalReview| it.reviewer == reviewer && it.state == ReviewState::Running;
+        if let Some(review) = reviews.find(is_its) {
             review.state = state;
         }
     }
