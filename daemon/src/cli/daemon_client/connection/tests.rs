@@ -15,18 +15,20 @@ fn serve(scripts: Vec<Vec<String>>) -> (u16, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = thread::spawn(move || {
-        let mut requests = Vec::new();
-        for answers in scripts {
-            let mut stream = listener.accept().unwrap().0;
-            for answer in answers {
-                requests.push(read_request(&mut stream));
-                // The client may have stopped reading.
-                let _ = stream.write_all(answer.as_bytes());
-            }
-        }
-        requests
+        scripts.into_iter().flat_map(|answers| serve_connection(&listener, answers)).collect()
     });
     (port, server)
+}
+
+fn serve_connection(listener: &TcpListener, answers: Vec<String>) -> Vec<String> {
+    let mut stream = listener.accept().unwrap().0;
+    let mut requests = Vec::new();
+    for answer in answers {
+        requests.push(read_request(&mut stream));
+        // The client may have stopped reading.
+        let _ = stream.write_all(answer.as_bytes());
+    }
+    requests
 }
 
 fn read_request(stream: &mut TcpStream) -> String {
@@ -154,18 +156,31 @@ fn late_answer_and_large_body_are_reported() {
 #[test]
 fn request_after_the_daemon_closed_its_connection_uses_another() {
     let answer = || json_answer(200, "{\"sessions\":[]}");
-    let (port, server) = serve(vec![vec![answer(), answer()], vec![answer()]]);
-    let connection = connect(port);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let connection = connect(listener.local_addr().unwrap().port());
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build().unwrap();
-    for _ in 0..3 {
+    let list = || {
         let request = RouteRequest::new(RouteId::Sessions);
         let answer: Sessions = runtime.block_on(connection.send(&request)).unwrap();
         assert_eq!(answer.sessions, []);
-        // The server closes its connection while the client is not running.
-        thread::sleep(Duration::from_millis(20));
-    }
-    assert_eq!(server.join().unwrap().len(), 3);
+    };
+    thread::scope(|scope| {
+        let server = scope.spawn(|| serve_connection(&listener, vec![answer(), answer()]));
+        list();
+        list();
+        assert_eq!(server.join().unwrap().len(), 2);
+    });
+    // The connection is closed now. The first turn reads that, the second tells the pool.
+    runtime.block_on(async {
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
+    });
+    thread::scope(|scope| {
+        let server = scope.spawn(|| serve_connection(&listener, vec![answer()]));
+        list();
+        assert_eq!(server.join().unwrap().len(), 1);
+    });
 }
 
 #[test]
