@@ -22,6 +22,7 @@ pub use crate::upload::{
     AssetAccount, AssetFile, AssetFileKind, AssetReview, CloudRun, CloudRunFailure, CloudRunLevel,
     CloudRunLine, CloudRunReport, PlaceUpload, VersionKind,
 };
+use crate::workers::{PartOutcome, TaskPart};
 
 /// A position in the ledger, from 1. It identifies the workflow, call or proposal whose entry it
 /// is.
@@ -309,6 +310,35 @@ pub enum Entry {
         reviewer: Seq,
         /// The reason, and what to do next.
         reason: String,
+    },
+    /// A lead gave a part of its task to another model, in a task of its own.
+    PartStarted {
+        /// What the part is.
+        part: TaskPart,
+        /// The task of the worker or scout.
+        worker: Seq,
+        /// The model: `PROVIDER/MODEL`.
+        model: String,
+    },
+    /// A part of the task ended.
+    PartEnded {
+        /// The task of the worker or scout.
+        worker: Seq,
+        /// What became of it.
+        outcome: PartOutcome,
+    },
+    /// A lead or a worker is done: all its pending proposals are for others to decide now.
+    Submitted {
+        /// What it says about them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+    },
+    /// A lead or a worker shares a note with the models that work on the same task.
+    Noted {
+        /// The call that notes it.
+        call: Seq,
+        /// What others have to know.
+        text: String,
     },
     /// A proposal was withdrawn, because its base changed or its workflow ended. It can no longer
     /// be decided.

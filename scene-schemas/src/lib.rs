@@ -28,6 +28,7 @@ pub mod sandbox;
 pub mod text;
 pub mod upload;
 pub mod value;
+pub mod workers;
 
 pub use bounded::BoundedNumber;
 pub use command::{Command, Fingerprint, FingerprintHasher, InstanceId, Target};

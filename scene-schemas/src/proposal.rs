@@ -12,6 +12,7 @@ use crate::command::{Command, Fingerprint, InstanceId, Target};
 use crate::entry::Seq;
 use crate::path::InstancePath;
 use crate::value::Value;
+use crate::workers::ProposalAuthor;
 
 /// How destructive a proposal is.
 #[derive(
@@ -141,6 +142,9 @@ pub struct Proposal {
     /// The withdrawn proposal of the same call that was replanned as this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Seq>,
+    /// The worker that made the changes, if they were merged with those of other workers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<ProposalAuthor>,
     /// What came of playing the game with the proposal. None if it was not played: no script runs, or
     /// the check is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -307,6 +311,16 @@ impl Proposal {
         let written = || format!("Files: {}", name_files(&self.changed_files));
         let in_files = self.files.as_ref().map(ProjectFileChanges::describe);
         in_files.or_else(|| (!self.changed_files.is_empty()).then(written))
+    }
+
+    /// Returns the lines of a card about the worker that made it. Empty if it was not merged.
+    pub fn describe_author(&self) -> Vec<String> {
+        let Some(author) = &self.made_by else {
+            return Vec::new();
+        };
+        let ProposalAuthor { part, worker, model, notices, .. } = author;
+        let who = format!("Part {part} of the task, made by {model} in task {worker}.");
+        std::iter::once(who).chain(notices.iter().cloned()).collect()
     }
 
     /// Whether a command is applied to files only, and not by Studio.

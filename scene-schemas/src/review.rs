@@ -18,10 +18,62 @@ pub enum TaskRole {
         /// The position of the proposal.
         proposal: Seq,
     },
+    /// It splits the task among workers, and answers for their merged result.
+    Lead {},
+    /// It does a part of a lead's task. Its proposals are merged with those of other workers before a
+    /// person decides.
+    Worker {
+        /// The task of the lead.
+        lead: Seq,
+        /// The lead's call.
+        call: Seq,
+        /// The number of the part in the call, from 1.
+        part: u32,
+    },
+    /// It reads, changes nothing, and answers a question of a lead.
+    Scout {
+        /// The task of the lead.
+        lead: Seq,
+        /// The lead's call.
+        call: Seq,
+        /// The number of the question in the call, from 1.
+        part: u32,
+    },
+}
+
+/// A part of a lead's task, and whose task that is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AssignedPart {
+    /// The task of the lead.
+    pub lead: Seq,
+    /// The lead's call.
+    pub call: Seq,
+    /// The number of the part in the call, from 1.
+    pub number: u32,
 }
 
 impl TaskRole {
-    /// Whether it is the role of a task of its own.
+    /// Whether a person talks to the model of the task: it is not one that another task started.
+    pub fn is_own_task(&self) -> bool {
+        matches!(self, Self::Solo | Self::Lead {})
+    }
+
+    /// Returns the part that a worker or a scout does.
+    pub fn assigned_part(&self) -> Option<AssignedPart> {
+        match *self {
+            Self::Worker { lead, call, part } | Self::Scout { lead, call, part } => {
+                Some(AssignedPart { lead, call, number: part })
+            }
+            Self::Solo | Self::Reviewer { .. } | Self::Lead {} => None,
+        }
+    }
+
+    /// Whether the model goes on while its proposals are pending, and submits all of them at the end.
+    pub fn submits(&self) -> bool {
+        matches!(self, Self::Lead {} | Self::Worker { .. })
+    }
+
+    /// Whether it is the role of older entries, which name none.
     pub fn is_solo(&self) -> bool {
         *self == Self::Solo
     }

@@ -189,6 +189,7 @@ fn proposal(commands: Vec<Command>, reads: Vec<PlanRead>) -> Proposal {
         implicit_target: None,
         files: None,
         changed_files: Vec::new(),
+        made_by: None,
         from: None,
         reverts: Vec::new(),
         replaces: None,

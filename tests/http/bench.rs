@@ -127,7 +127,16 @@ impl Bench {
         let text = "rename game.Workspace.Wall to Tower".to_owned();
         let (attached, interaction, request, begins) =
             (Vec::new(), InteractionMode::Act, None, false);
-        let chat = Chat { session: window(), epoch, text, attached, interaction, begins, request };
+        let chat = Chat {
+            session: window(),
+            epoch,
+            text,
+            attached,
+            interaction,
+            begins,
+            workers: false,
+            request,
+        };
         self.begin(|daemon| daemon.session(&window()).unwrap().chat(chat, false))
     }
 

@@ -35,6 +35,8 @@ mod routes;
 mod rules;
 mod scripts;
 mod together;
+#[cfg(unix)]
+mod workers;
 
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;

@@ -24,8 +24,13 @@ pub(super) fn says(text: &str) -> Reply {
 }
 
 pub(super) fn calls(name: &str, args: Json) -> Reply {
+    calls_for(1_000, name, args)
+}
+
+/// A call, in the reply to a request with this number of tokens.
+pub(super) fn calls_for(input: u64, name: &str, args: Json) -> Reply {
     let call = Call { id: Some(format!("call_{name}")), name: name.to_owned(), args };
-    let usage = Some(Usage { input: 1_000, output: 10 });
+    let usage = Some(Usage { input, output: 10 });
     reply(&Message { calls: vec![call], usage, ..Message::default() })
 }
 

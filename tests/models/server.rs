@@ -74,9 +74,19 @@ impl Request {
     }
 }
 
+/// What one of several models says: how its requests are recognised, and its replies.
+#[derive(Debug, Clone)]
+pub(crate) struct RoleScript {
+    /// A text of the first message. The first script with a text that is found is used.
+    pub(crate) needle: &'static str,
+    /// By the number of messages that the model has written before.
+    pub(crate) replies: Vec<Reply>,
+}
+
 #[derive(Debug, Default)]
 struct State {
     replies: VecDeque<Reply>,
+    roles: Vec<RoleScript>,
     requests: Vec<Request>,
     /// Number of replies being sent, and the maximum at the same time.
     busy: usize,
@@ -91,6 +101,22 @@ struct State {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+}
+
+impl State {
+    /// Takes the reply to a request.
+    fn reply_to(&mut self, request: &Request) -> Reply {
+        let none = || Reply::plain(400, r#"{"error":{"message":"The script is at its end."}}"#);
+        if self.roles.is_empty() {
+            return self.replies.pop_front().unwrap_or_else(none);
+        }
+        let messages = request.body["messages"].as_array().map_or(&[][..], Vec::as_slice);
+        let by = |role: &'static str| messages.iter().filter(move |it| it["role"] == role);
+        let first = by("user").next().map_or(String::new(), |it| it["content"].to_string());
+        let script = self.roles.iter().find(|it| first.contains(it.needle));
+        let reply = script.and_then(|it| it.replies.get(by("assistant").count()).cloned());
+        reply.unwrap_or_else(none)
+    }
 }
 
 impl Shared {
@@ -118,9 +144,17 @@ impl Server {
     /// Starts a provider that gives these replies, one per request, and refuses all further
     /// requests.
     pub(crate) fn start(replies: Vec<Reply>) -> Self {
+        Self::run(State { replies: replies.into(), ..State::default() })
+    }
+
+    /// Starts a provider that plays several models. A request that is sent again gets the same reply.
+    pub(crate) fn by_role(roles: Vec<RoleScript>) -> Self {
+        Self::run(State { roles, ..State::default() })
+    }
+
+    fn run(state: State) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let state = State { replies: replies.into(), ..State::default() };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || {
@@ -193,11 +227,11 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     while let Some(request) = request(&mut reader)? {
         let reply = {
             let mut state = shared.lock();
+            let reply = state.reply_to(&request);
             state.requests.push(request);
             state.busy += 1;
             state.busiest = state.busiest.max(state.busy);
-            let none = || Reply::plain(400, r#"{"error":{"message":"The script is at its end."}}"#);
-            state.replies.pop_front().unwrap_or_else(none)
+            reply
         };
         shared.changed.notify_all();
         give(stream, &mut reader, &reply, shared)?;

@@ -18,6 +18,7 @@ use scene_schemas::api::{
 use scene_schemas::entry::{Finish, Seq, Step};
 use scene_schemas::permission::{Permission, PermissionAnswer};
 use scene_schemas::proposal::{Change, Class, Conflict, Mode, Passage, Preview, Row};
+use scene_schemas::review::TaskRole;
 use serde_json::{Value as Json, json};
 use studio_sim::{Options, SharedSettings, Signals, Studio};
 use tokio::sync::Notify;
@@ -88,6 +89,8 @@ fn proposal_card(rows: u32, lines: u32) -> ProposalCard {
 /// An active workflow.
 fn workflow(seq: Seq) -> WorkflowView {
     WorkflowView {
+        role: TaskRole::Solo,
+        parts: Vec::new(),
         seq,
         cursor: Seq(0),
         session: None,
@@ -409,6 +412,11 @@ fn of_comments() -> Vec<Case> {
         (
             Event::Review { proposal: PROPOSAL, text: text("The review is done: no findings.") },
             &["The review is done: no findings."],
+            &[],
+        ),
+        (
+            Event::Part { text: text("Part 1, Shop: vendor/model does it, in task 12.") },
+            &["Part 1, Shop: vendor/model does it, in task 12."],
             &[],
         ),
     ]

@@ -2,11 +2,15 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 
 use crate::binary;
 use crate::daemon::{Answer, Daemon, call, get};
+
+/// Longer than any machine needs. A wait that takes this long fails its test.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A user with the token of a running daemon.
 pub struct Human {
@@ -158,7 +162,8 @@ impl Human {
     /// It never does.
     #[track_caller]
     pub fn until_found<T>(&mut self, route: &str, find: impl Fn(&Json) -> Option<T>) -> T {
-        for _ in 0..60 {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
             if let Some(found) = find(&self.call("GET", route, &Json::Null).ok()) {
                 return found;
             }

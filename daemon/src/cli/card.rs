@@ -43,6 +43,9 @@ fn card_text(seq: Seq, proposal: &Proposal, style: TextStyle, whole: bool) -> St
     if let Some(implicit_target) = &proposal.implicit_target {
         lines.extend(wrap_words(&terminal_line(&implicit_target.describe()), inner.width));
     }
+    for line in proposal.describe_author() {
+        lines.extend(wrap_words(&terminal_line(&line), inner.width));
+    }
     if let Some(files) = proposal.describe_files() {
         lines.extend(wrap_words(&terminal_line(&files), inner.width));
     }

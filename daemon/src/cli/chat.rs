@@ -60,6 +60,9 @@ pub(super) struct ChatArgs {
     /// Begin a new conversation
     #[arg(long)]
     new: bool,
+    /// Let the model give parts of a task to workers, which do them at the same time
+    #[arg(long, requires = "session")]
+    workers: bool,
     /// Do not play the game to find out whether a change brings new errors
     #[arg(long, conflicts_with = "session")]
     no_play: bool,
@@ -124,7 +127,8 @@ pub(super) fn run(args: &ChatArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         }
         session @ Some(_) => {
             let name = session.as_deref().filter(|name| !name.is_empty());
-            session_chat::chat_in_session(home, name, args.new, &args.decide)
+            let begin = session_chat::ChatBegin { is_new: args.new, workers: args.workers };
+            session_chat::chat_in_session(home, name, begin, &args.decide)
         }
     }
 }

@@ -366,7 +366,8 @@ fn decide_each(
             continue;
         }
         match due {
-            NextStep::Nothing | NextStep::Studio => return Ok(()),
+            // Only a daemon runs several tasks at a time.
+            NextStep::Nothing | NextStep::Studio | NextStep::Workers => return Ok(()),
             NextStep::Model => {
                 let before = run.workflow().map_or(0, |it| it.messages().count());
                 if model::ask_model(run, terminal)? {
@@ -529,7 +530,10 @@ fn report_end(
             PendingStatus::Rejected(_) if workflow.is_revised(seq) => {}
             PendingStatus::Withdrawn(_) if workflow.is_replanned(seq) => {}
             PendingStatus::Rejected(_) | PendingStatus::Withdrawn(_) => counts.rejected += 1,
-            PendingStatus::Waiting | PendingStatus::Approved | PendingStatus::Applying(_) => {
+            PendingStatus::Waiting
+            | PendingStatus::Drafted
+            | PendingStatus::Approved
+            | PendingStatus::Applying(_) => {
                 counts.failed += 1;
             }
         }

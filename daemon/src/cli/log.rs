@@ -75,7 +75,10 @@ impl OutcomeFilter {
         match (self, &pending.status) {
             (
                 Self::Waiting,
-                PendingStatus::Waiting | PendingStatus::Approved | PendingStatus::Applying(_),
+                PendingStatus::Waiting
+                | PendingStatus::Drafted
+                | PendingStatus::Approved
+                | PendingStatus::Applying(_),
             )
             | (Self::Rejected, PendingStatus::Rejected(_))
             | (Self::Withdrawn, PendingStatus::Withdrawn(_))
@@ -333,6 +336,9 @@ fn render_proposal(
     let class = pending.proposal.class;
     let (label, why) = match &pending.status {
         PendingStatus::Waiting => ("waiting", None),
+        PendingStatus::Drafted => {
+            ("drafted", Some("decided with the result of the lead".to_owned()))
+        }
         PendingStatus::Approved | PendingStatus::Applying(_) => ("approved", None),
         PendingStatus::Applied(_) => {
             ("applied", list.reverted.get(&seq).map(|by| format!("reverted by {by}")))

@@ -31,18 +31,27 @@ const KEYS: ExtraKeys = ExtraKeys {
     help: "  Enter  leave it pending: decide in Studio, on the page, or with `vector review`",
 };
 
+/// How the requests of a conversation begin.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChatBegin {
+    /// Whether the first one begins a new conversation.
+    pub(super) is_new: bool,
+    /// Whether the model may give parts of a task to workers.
+    pub(super) workers: bool,
+}
+
 /// Runs a conversation in an open place until the user ends it.
 pub(super) fn chat_in_session(
     home: &Path,
     named: Option<&str>,
-    new: bool,
+    ChatBegin { is_new, workers }: ChatBegin,
     how: &How,
 ) -> anyhow::Result<ExitStatus> {
     let daemon = DaemonClient::connect(home)?;
     hand_over_keys(home);
     interrupt::install_handler();
     let terminal = Terminal::for_command(how.json);
-    let mut begins = new;
+    let mut begins = is_new;
     print_status(
         "The page shows the same conversation, and so does the widget if the place is open in \
          Studio. Type /help for commands.",
@@ -67,7 +76,7 @@ pub(super) fn chat_in_session(
                 print_status("Started a new conversation.");
             }
             ChatInput::Ask(text, interaction) => {
-                let session = SessionChat { daemon: &daemon, terminal: &terminal, how };
+                let session = SessionChat { daemon: &daemon, terminal: &terminal, how, workers };
                 match session.run_task(named, text, interaction, begins) {
                     Ok(()) => begins = false,
                     Err(error) => print_status(&format!("error: {error:#}")),
@@ -110,6 +119,8 @@ struct SessionChat<'a> {
     daemon: &'a DaemonClient,
     terminal: &'a Terminal,
     how: &'a How,
+    /// Whether the model may give parts of a task to workers.
+    workers: bool,
 }
 
 impl SessionChat<'_> {
@@ -125,7 +136,8 @@ impl SessionChat<'_> {
         let mut cursor = self.daemon.read_events(Seq(0), 0)?.cursor;
         let (attached, request) = (Vec::new(), None);
         let (session, epoch) = (session.session, session.epoch);
-        let chat = Chat { session, epoch, text, attached, interaction, begins, request };
+        let workers = self.workers;
+        let chat = Chat { session, epoch, text, attached, interaction, begins, workers, request };
         let request = RouteRequest::new(RouteId::Chat).with_body(&chat);
         let WorkflowStarted { workflow } = self.daemon.call(&request)?;
         let mut shown = TaskProgress::default();
@@ -220,6 +232,7 @@ impl SessionChat<'_> {
             | Event::RuleRevoked { .. }
             | Event::Commented { .. }
             | Event::Review { .. }
+            | Event::Part { .. }
             | Event::AssistantStart { .. }
             | Event::Thinking { .. }
             | Event::ToolValid { .. }

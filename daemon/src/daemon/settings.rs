@@ -14,6 +14,7 @@ use super::views::{ledger_failure, not_found};
 use super::{DaemonActor, DaemonHandle};
 use crate::failure::failure;
 use crate::session::Answer;
+use vector_engine::budget::paying_task;
 
 impl DaemonActor {
     /// Returns the settings with the models that can be chosen now, which depend on the available
@@ -98,17 +99,19 @@ impl DaemonHandle {
         let of = move |daemon: &mut DaemonActor| {
             let started = daemon.ledger.record_at(workflow);
             let started = started.map_err(|error| ledger_failure(&error))?;
-            let Some(Entry::Started { place, .. }) = started.map(|record| record.entry) else {
+            let Some(Entry::Started { place, role, .. }) = started.map(|record| record.entry)
+            else {
                 return Err(not_found(workflow));
             };
-            Ok((place, Arc::clone(&daemon.model_selector), daemon.settings.limits))
+            let task = paying_task(workflow, role);
+            Ok((place, task, Arc::clone(&daemon.model_selector), daemon.settings.limits))
         };
-        let (place, selector, limits) = self.run(of).await?;
+        let (place, task, selector, limits) = self.run(of).await?;
         let (ledger, meter) = (Arc::clone(&self.state.ledger), Arc::clone(&self.state.usage_meter));
         // Settings and, the first time, the whole ledger are read.
         run_on_thread(move || {
             let caps = selector.spending_caps().with_limits(&limits);
-            let spending = meter.read_spending(&ledger, &caps, workflow, &place);
+            let spending = meter.read_spending(&ledger, &caps, task, &place);
             spending.map_err(|error| ledger_failure(&error))
         })
         .await

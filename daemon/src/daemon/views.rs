@@ -2,7 +2,8 @@
 
 use scene_schemas::api::{
     ActiveRule, CommentView, Failure, FailureKind, FindingView, Hello, OfferedRule, PROTOCOL,
-    ProposalCard, ProposalView, ReviewStatus, ReviewView, SessionId, WorkflowState, WorkflowView,
+    PartView, ProposalCard, ProposalView, ReviewStatus, ReviewView, SessionId, WorkflowState,
+    WorkflowView,
 };
 use scene_schemas::comment::Comment;
 use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq};
@@ -13,7 +14,8 @@ use vector_core::policy;
 use vector_core::proposal::{ProposalUnit, cut_preview, list_units, sandbox_state};
 use vector_core::rule;
 use vector_core::workflow::{
-    LedgerState, PendingProposal, PendingStatus, ProposalReview, ReviewState, Workflow,
+    LedgerState, PartProgress, PendingProposal, PendingStatus, ProposalReview, ReviewState,
+    Workflow,
 };
 use vector_engine::workflow_state;
 use vector_ledger::{Ledger, LedgerError};
@@ -89,7 +91,7 @@ pub(super) fn workflow_view(
     state: &LedgerState,
 ) -> Result<WorkflowView, Failure> {
     let workflow = state.workflow(seq).ok_or_else(|| not_found(seq))?;
-    let is_waiting = workflow.proposals().any(|(_, it)| it.status == PendingStatus::Waiting);
+    let is_waiting = workflow.first_waiting().is_some() && !workflow.holds_back();
     let is_asking =
         workflow.open_question().is_some() || workflow.requested_permissions().next().is_some();
     let session = local_session(ledger, seq, workflow);
@@ -119,7 +121,20 @@ pub(super) fn workflow_view(
         proposals: workflow.proposals().map(|(seq, _)| seq).collect(),
         rules: active_rules(workflow),
         spending: Vec::new(),
+        role: workflow.role,
+        parts: workflow.parts().map(part_view).collect(),
     })
+}
+
+fn part_view(progress: &PartProgress) -> PartView {
+    let PartProgress { part, worker, model, outcome } = progress;
+    PartView {
+        number: part.number,
+        title: part.title.clone(),
+        worker: *worker,
+        model: model.clone(),
+        outcome: outcome.clone(),
+    }
 }
 
 /// Whether a workflow in files runs in another process or was left by one. This daemon must not act
@@ -193,7 +208,11 @@ pub(super) fn proposal_card(workflow: &Workflow, seq: Seq, lines: usize) -> Opti
         patch_id: proposal.patch_id.clone(),
         warnings: proposal.warnings.clone(),
         runs: proposal.runs.clone(),
-        notes: target.into_iter().chain(proposal.describe_files()).collect(),
+        notes: target
+            .into_iter()
+            .chain(proposal.describe_author())
+            .chain(proposal.describe_files())
+            .collect(),
         rules: offered_rules(pending),
         after: proposal.after.clone(),
         is_small_step: policy::is_small_step(proposal),

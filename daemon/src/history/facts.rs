@@ -114,6 +114,10 @@ impl OutcomeFacts {
             | Entry::ReviewStarted { .. }
             | Entry::Reviewed { .. }
             | Entry::ReviewFailed { .. }
+            | Entry::PartStarted { .. }
+            | Entry::PartEnded { .. }
+            | Entry::Submitted { .. }
+            | Entry::Noted { .. }
             | Entry::Planned { .. } => {}
         }
     }

@@ -9,6 +9,8 @@ use scene_schemas::api::SessionId;
 use scene_schemas::command::Command;
 use scene_schemas::entry::{Approver, Entry, Finish, Place, Record, Seq};
 use scene_schemas::proposal::{Change, Class, Proposal};
+use scene_schemas::review::ReviewReport;
+use scene_schemas::workers::PartOutcome;
 use vector_core::workflow::brief_json;
 use vector_place::count_noun;
 
@@ -204,6 +206,10 @@ fn kind_name(entry: &Entry) -> &'static str {
         Entry::ReviewStarted { .. } => "review_started",
         Entry::Reviewed { .. } => "reviewed",
         Entry::ReviewFailed { .. } => "review_failed",
+        Entry::PartStarted { .. } => "part_started",
+        Entry::PartEnded { .. } => "part_ended",
+        Entry::Submitted { .. } => "submitted",
+        Entry::Noted { .. } => "noted",
         Entry::Answered { .. } => "answered",
         Entry::Refused { .. } => "refused",
         Entry::Planned { .. } => "planned",
@@ -248,7 +254,9 @@ fn row_subject(record: &Record) -> RowSubject {
         | Entry::PermissionDecided { call, .. }
         | Entry::Answered { call, .. }
         | Entry::Refused { call, .. }
+        | Entry::Noted { call, .. }
         | Entry::Planned { call, .. } => RowSubject::Call(*call),
+        Entry::PartStarted { part, .. } => RowSubject::Call(part.call),
         Entry::Proposed { .. } => RowSubject::Proposal(record.seq),
         Entry::Approved { proposal, .. }
         | Entry::Rejected { proposal, .. }
@@ -294,7 +302,29 @@ fn row_subject(record: &Record) -> RowSubject {
         | Entry::CloudRunStarted { .. }
         | Entry::CloudRunAccepted { .. }
         | Entry::CloudRunFinished { .. }
+        | Entry::PartEnded { .. }
+        | Entry::Submitted { .. }
         | Entry::Finished { .. } => RowSubject::Nothing,
+    }
+}
+
+fn report_text(report: &ReviewReport) -> String {
+    let findings = report.findings.iter().map(|it| format!("{}: {}", it.on.describe(), it.text));
+    let lines: Vec<String> = std::iter::once(report.summary.clone()).chain(findings).collect();
+    lines.join("\n")
+}
+
+/// The searchable text of an entry about the models that share a task.
+fn shared_text(entry: &Entry) -> &str {
+    match entry {
+        Entry::PartStarted { part, .. } => &part.title,
+        Entry::PartEnded { outcome, .. } => match outcome {
+            PartOutcome::Submitted { report: text, .. }
+            | PartOutcome::Answered { text }
+            | PartOutcome::Failed { reason: text } => text,
+        },
+        Entry::Noted { text, .. } | Entry::Submitted { summary: Some(text) } => text,
+        _ => "",
     }
 }
 
@@ -329,13 +359,11 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
         }
         Entry::ReviewStarted { model, .. } => model.as_str().into(),
         Entry::ReviewFailed { reason, .. } => reason.as_str().into(),
-        Entry::Reviewed { report, .. } => {
-            let findings =
-                report.findings.iter().map(|it| format!("{}: {}", it.on.describe(), it.text));
-            let lines: Vec<String> =
-                std::iter::once(report.summary.clone()).chain(findings).collect();
-            lines.join("\n").into()
-        }
+        Entry::PartStarted { .. }
+        | Entry::PartEnded { .. }
+        | Entry::Submitted { .. }
+        | Entry::Noted { .. } => shared_text(entry).into(),
+        Entry::Reviewed { report, .. } => report_text(report).into(),
         Entry::RuleRevoked { rule } => format!("Revoked the rule of entry {rule}").into(),
         Entry::Uploading { upload } => upload.describe().into(),
         Entry::Uploaded { version, .. } => format!("Version {version}").into(),

@@ -46,7 +46,7 @@ impl UsageMeter {
         Ok(usage)
     }
 
-    /// What was spent of the caps that are set for a workflow.
+    /// What was spent of the caps that are set for a task, with its workers and scouts.
     ///
     /// # Errors
     /// Fails if the ledger cannot be read.
@@ -54,12 +54,12 @@ impl UsageMeter {
         &self,
         ledger: &Ledger,
         caps: &SpendingCaps,
-        workflow: Seq,
+        task: Seq,
         place: &Place,
     ) -> Result<Vec<CappedSpending>, LedgerError> {
         let mut spent = self.spending.lock().unwrap_or_else(PoisonError::into_inner);
         spent.read_new_replies(ledger)?;
-        Ok(spent.capped_spending(caps, Some(workflow), place, unix_millis()))
+        Ok(spent.capped_spending(caps, Some(task), place, unix_millis()))
     }
 
     /// The figures since a day, counted from 1970.

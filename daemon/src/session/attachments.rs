@@ -14,6 +14,7 @@ use base64::prelude::BASE64_STANDARD;
 use scene_schemas::api::{Attachment, Chat, Failure, FailureKind, FoundInstance, WorkflowStarted};
 use scene_schemas::entry::{AttachmentSnapshot, InteractionMode, Seq};
 use scene_schemas::playtest::StudioOutput;
+use scene_schemas::review::TaskRole;
 use scene_schemas::{Fingerprint, InstanceId, Target};
 use vector_core::mention::find_mentions;
 use vector_core::workflow::{ModelTrouble, WorkflowInput};
@@ -219,7 +220,9 @@ impl SessionActor {
             return self.continue_task(workflow, chat, attached, driver);
         }
         let (goal, interaction) = (chat.text, chat.interaction);
-        let mut request = UserRequest { goal, attached, interaction, ..UserRequest::default() };
+        let leads = chat.workers && interaction == InteractionMode::Act;
+        let role = if leads { TaskRole::Lead {} } else { TaskRole::Solo };
+        let mut request = UserRequest { goal, attached, interaction, follows: None, role };
         // A request that cannot be sent ends nothing.
         self.check_first_request(&driver, &request)?;
         if chat.begins {

@@ -8,7 +8,6 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Approver, Finish, Seq};
 use scene_schemas::proposal::Proposal;
-use scene_schemas::review::TaskRole;
 use vector_core::proposal::{
     ProposalUnit, draft_by_hand, draft_part, draft_with_scripts, list_units, select_members,
 };
@@ -226,11 +225,7 @@ impl SessionActor {
                 // The user may have chosen another model since the failure.
                 let driver = self.driver_of(model);
                 let role = self.engine.workflow(workflow).map(|it| it.role).unwrap_or_default();
-                let driver = match role {
-                    TaskRole::Solo => driver,
-                    TaskRole::Reviewer { .. } => driver.for_review(),
-                };
-                self.engine.set_driver(workflow, driver);
+                self.engine.set_driver(workflow, driver.for_role(role));
                 self.engine
                     .handle_input(workflow, WorkflowInput::Resume)
                     .map_err(|error| engine_failure(&error))?;

@@ -17,6 +17,7 @@ mod pictures;
 mod plugin_reports;
 mod progress;
 mod reviews;
+mod workers;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -135,6 +136,8 @@ struct WorkflowSlot {
     is_blocked: bool,
     /// Whether the workflow has failed and waits for a retry.
     is_stopped: bool,
+    /// Its state as a shared task.
+    shared: workers::SharedSlot,
     /// The last phase that was emitted.
     last_phase: Option<ThinkingPhase>,
     /// The running request to a model, or the running fetch.
@@ -506,6 +509,7 @@ impl SessionActor {
         loop {
             let last = self.engine.last_position();
             self.settle_reviews();
+            self.settle_workers();
             for workflow in self.engine.task_order() {
                 match self.run_workflow(workflow) {
                     Some(is_due) => drop(due.insert(workflow, is_due)),

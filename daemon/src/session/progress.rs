@@ -43,6 +43,7 @@ impl SessionActor {
         match due {
             NextStep::Decision(_) | NextStep::Answer(_) => ThinkingPhase::Decision,
             NextStep::Model => ThinkingPhase::Model,
+            NextStep::Workers => ThinkingPhase::Workers,
             NextStep::Fetch(call) if self.engine.is_playing(call) => ThinkingPhase::Playing,
             NextStep::Fetch(_) => ThinkingPhase::Reading,
             _ if work.any(|it| matches!(it, Work::Apply { apply } if its(apply.proposal))) => {

@@ -2,6 +2,7 @@
 
 use scene_schemas::api::{Failure, FailureKind, WorkflowStarted};
 use scene_schemas::entry::Seq;
+use scene_schemas::review::TaskRole;
 use vector_engine::ToolDriver;
 
 use super::{SessionActor, WorkflowSlot, engine_failure};
@@ -19,7 +20,7 @@ impl SessionActor {
                 let hint = "Fix the problem, or choose another model in the settings.";
                 return Err(failure(FailureKind::Provider, why, hint));
             }
-            driver => driver.for_review(),
+            driver => driver.for_role(TaskRole::Reviewer { proposal }),
         };
         let request =
             self.engine.review_request(proposal).map_err(|error| engine_failure(&error))?;

@@ -15,7 +15,9 @@ use crate::entry::{Finish, InteractionMode, Seq, Step};
 use crate::permission::PermissionAnswer;
 use crate::playtest::StudioOutput;
 use crate::proposal::{Class, Mode, PlayCheck, Preview, Proposal, Row, Warning};
+use crate::review::TaskRole;
 use crate::rule::TaskRule;
+use crate::workers::PartOutcome;
 
 /// A person's request in an open place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +38,9 @@ pub struct Chat {
     /// Whether to start a new conversation instead of continuing the current one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begins: bool,
+    /// Whether the model may give parts of the task to workers, which do them at the same time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub workers: bool,
     /// The client's id for the request. A request sent again with the same id, because the answer
     /// was lost, is the same request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -457,6 +462,29 @@ pub struct WorkflowView {
     /// The spending caps that apply to the workflow. Empty in lists of workflows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spending: Vec<CappedSpending>,
+    /// What its model does.
+    #[serde(default, skip_serializing_if = "TaskRole::is_solo")]
+    pub role: TaskRole,
+    /// The parts that its model gave to others, in the order in which these began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartView>,
+}
+
+/// A part of a task that another model does, in a task of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PartView {
+    /// Its number in the call that made it, from 1.
+    pub number: u32,
+    /// What it is, in a few words.
+    pub title: String,
+    /// The task of the worker or scout.
+    pub worker: Seq,
+    /// The model: `PROVIDER/MODEL`.
+    pub model: String,
+    /// What became of it. None while the model is at work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<PartOutcome>,
 }
 
 /// A conversation: a task, and the earlier tasks that it continues.

@@ -188,6 +188,12 @@ pub enum Event {
         /// What happened, as a sentence.
         text: String,
     },
+    /// Something about the models that share the task: a part started or ended, or one of them noted
+    /// something.
+    Part {
+        /// What happened, as a sentence.
+        text: String,
+    },
     /// A person allowed something for the rest of the task. The event's position identifies the rule.
     RuleAdded {
         /// What is allowed, as the end of a sentence.
@@ -309,6 +315,8 @@ pub enum ThinkingPhase {
     Applying,
     /// The game that is played, in Studio or on a copy.
     Playing,
+    /// The results of other models that work on the same task.
+    Workers,
 }
 
 /// A setting, by the name of its field in the settings.

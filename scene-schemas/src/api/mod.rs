@@ -44,9 +44,10 @@ pub use commit::{
 pub use conversation::{
     ActiveRule, Attachment, CappedSpending, Chat, Checkpoint, Checkpoints, CommentView,
     ContextUsage, ConversationHeader, ConversationView, Decision, DecisionRequest,
-    DecisionResponse, MakeCheckpoint, MemberRows, OfferedRule, PermissionDecision, ProposalCard,
-    ProposalPart, ProposalView, Proposals, RevokeRule, Settings, SpendingLimits, SpendingScope,
-    TouchingProposal, Usage, WorkflowStarted, WorkflowState, WorkflowView, Workflows,
+    DecisionResponse, MakeCheckpoint, MemberRows, OfferedRule, PartView, PermissionDecision,
+    ProposalCard, ProposalPart, ProposalView, Proposals, RevokeRule, Settings, SpendingLimits,
+    SpendingScope, TouchingProposal, Usage, WorkflowStarted, WorkflowState, WorkflowView,
+    Workflows,
 };
 pub use deploy::{
     DeployPlanView, DeployQuery, DeployRequest, DeployTargetView, DeployedVersion, UploadView,

@@ -561,7 +561,7 @@ impl<'a> RealDaemon<'a> {
     /// proposal from an applied one.
     pub(super) fn statuses(&self) -> [ModelStatus; 2] {
         self.real_statuses().map(|status| match status {
-            PendingStatus::Waiting => ModelStatus::Waiting,
+            PendingStatus::Waiting | PendingStatus::Drafted => ModelStatus::Waiting,
             PendingStatus::Approved => ModelStatus::Approved,
             PendingStatus::Applying(_) => ModelStatus::Applying,
             PendingStatus::Applied(_) | PendingStatus::Undone(_) => ModelStatus::Applied,

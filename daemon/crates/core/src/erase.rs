@@ -10,6 +10,7 @@ use scene_schemas::permission::Permission;
 use scene_schemas::proposal::{Ack, Preview, Proposal, Warning};
 use scene_schemas::review::ReviewReport;
 use scene_schemas::rule::{RuleScope, TaskRule};
+use scene_schemas::workers::{PartOutcome, ProposalAuthor, TaskPart};
 use serde_json::{Value as Json, json};
 
 /// The placeholder for an erased text.
@@ -90,11 +91,8 @@ pub fn erase_entry(entry: Entry) -> Entry {
         Entry::PermissionRequested { call, permission } => {
             Entry::PermissionRequested { call, permission: erase_permission(permission) }
         }
-        Entry::GenerationStarting { generation } => {
-            Entry::GenerationStarting { generation: Box::new(erase_offer(*generation)) }
-        }
-        Entry::GenerationFailed { generation, credits, .. } => {
-            Entry::GenerationFailed { generation, reason: erased_text(), credits }
+        made @ (Entry::GenerationStarting { .. } | Entry::GenerationFailed { .. }) => {
+            erase_generation(made)
         }
         finished @ Entry::CloudRunFinished { .. } => erase_run_end(finished),
         Entry::Undone { proposal, .. } => Entry::Undone { proposal, remaining: None },
@@ -105,6 +103,10 @@ pub fn erase_entry(entry: Entry) -> Entry {
             Entry::RuleAdded { rule: erase_rule(&rule), proposal }
         }
         ended @ (Entry::Reviewed { .. } | Entry::ReviewFailed { .. }) => erase_review(ended),
+        shared @ (Entry::PartStarted { .. }
+        | Entry::PartEnded { .. }
+        | Entry::Submitted { .. }
+        | Entry::Noted { .. }) => erase_part(shared),
         same @ (Entry::Requested { .. }
         | Entry::ReviewStarted { .. }
         | Entry::PermissionDecided { .. }
@@ -163,6 +165,18 @@ fn erase_start(entry: Entry) -> Entry {
     }
 }
 
+fn erase_generation(entry: Entry) -> Entry {
+    match entry {
+        Entry::GenerationStarting { generation } => {
+            Entry::GenerationStarting { generation: Box::new(erase_offer(*generation)) }
+        }
+        Entry::GenerationFailed { generation, credits, .. } => {
+            Entry::GenerationFailed { generation, reason: erased_text(), credits }
+        }
+        other => other,
+    }
+}
+
 /// Erases why a run has no results, which may repeat the error of a script, and what it reported.
 fn erase_run_end(entry: Entry) -> Entry {
     let Entry::CloudRunFinished { run, passed, failed, skipped, failure, is_unclear, .. } = entry
@@ -197,6 +211,28 @@ fn erase_review(entry: Entry) -> Entry {
     }
 }
 
+/// Erases what the models of a shared task wrote for each other and for the person.
+fn erase_part(entry: Entry) -> Entry {
+    match entry {
+        Entry::PartStarted { part, worker, model } => {
+            Entry::PartStarted { part: TaskPart { title: erased_text(), ..part }, worker, model }
+        }
+        Entry::PartEnded { worker, outcome } => {
+            let outcome = match outcome {
+                PartOutcome::Submitted { proposals, .. } => {
+                    PartOutcome::Submitted { proposals, report: erased_text() }
+                }
+                PartOutcome::Answered { .. } => PartOutcome::Answered { text: erased_text() },
+                PartOutcome::Failed { .. } => PartOutcome::Failed { reason: erased_text() },
+            };
+            Entry::PartEnded { worker, outcome }
+        }
+        Entry::Submitted { .. } => Entry::Submitted { summary: None },
+        Entry::Noted { call, .. } => Entry::Noted { call, text: erased_text() },
+        other => other,
+    }
+}
+
 fn erase_rule(rule: &TaskRule) -> TaskRule {
     TaskRule { class: rule.class, scope: RuleScope::Erased {} }
 }
@@ -220,6 +256,11 @@ fn erase_proposal(proposal: Proposal) -> Proposal {
         warnings: warnings.map(|it| Warning { kind: it.kind, text: erased_text() }).collect(),
         implicit_target: None,
         files: None,
+        made_by: proposal.made_by.map(|it| ProposalAuthor {
+            title: erased_text(),
+            notices: Vec::new(),
+            ..it
+        }),
         ..proposal
     }
 }

@@ -68,6 +68,7 @@ mod tests {
             replaces: None,
             runs: None,
             changed_files: Vec::new(),
+            made_by: None,
         };
         let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];
         assert_eq!(modes.map(|mode| can_auto_approve(mode, &proposal)), through);

@@ -35,6 +35,18 @@ pub const ASK: &str = include_str!("prompt/ask.md");
 /// Additional rules for a model that reviews a proposal.
 pub const REVIEWER: &str = include_str!("prompt/reviewer.md");
 
+/// Additional rules for a model that leads others.
+pub const LEAD: &str = include_str!("prompt/lead.md");
+
+/// Additional rules for a model that does a part of a lead's task.
+pub const WORKER: &str = include_str!("prompt/worker.md");
+
+/// Additional rules for a model that answers a question of a lead.
+pub const SCOUT: &str = include_str!("prompt/scout.md");
+
+/// What a lead is told after a review of its result, before the findings.
+pub const REFINER: &str = include_str!("prompt/refiner.md");
+
 /// The prefix before the conflicting passages, as JSON, which both a refused edit and another
 /// author changed.
 pub const UNMERGED: &str = "Conflicting passages: ";

@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry as Known;
 
 use scene_schemas::api::{CappedSpending, FailureKind, Setting, SpendingScope};
 use scene_schemas::entry::{Entry, Place, Record, Seq, Tokens};
+use scene_schemas::review::TaskRole;
 use vector_core::workflow::ModelTrouble;
 use vector_ledger::{Ledger, LedgerError};
 use vector_providers::config::{FILE, SpendingCaps};
@@ -15,6 +16,8 @@ pub struct MessageUsage {
     /// The time in milliseconds since 1970.
     pub at: u64,
     pub workflow: Seq,
+    /// The task whose cap it counts for: that of the lead, for its workers and scouts.
+    pub task: Seq,
     /// The project that pays for it: the folder of a file or project, or the open place.
     pub project: String,
     pub model: String,
@@ -28,13 +31,20 @@ pub struct MessageUsage {
 #[derive(Debug)]
 pub struct SpendingMeter {
     last_read: Seq,
-    projects: HashMap<Seq, String>,
+    payers: HashMap<Seq, TaskPayer>,
     messages: Vec<MessageUsage>,
+}
+
+/// Who pays for the messages of a workflow.
+#[derive(Debug, Clone)]
+struct TaskPayer {
+    task: Seq,
+    project: String,
 }
 
 impl Default for SpendingMeter {
     fn default() -> Self {
-        Self { last_read: Seq(0), projects: HashMap::new(), messages: Vec::new() }
+        Self { last_read: Seq(0), payers: HashMap::new(), messages: Vec::new() }
     }
 }
 
@@ -46,17 +56,17 @@ impl SpendingMeter {
     pub fn read_new_replies(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
         for record in ledger.replies_after(self.last_read)? {
             self.last_read = record.seq;
-            let project = match self.projects.entry(record.workflow) {
+            let TaskPayer { task, project } = match self.payers.entry(record.workflow) {
                 Known::Occupied(known) => known.get().clone(),
                 Known::Vacant(new) => {
                     let started = ledger.record_at(record.workflow)?;
-                    let project = started.as_ref().map_or(String::new(), started_project);
-                    new.insert(project).clone()
+                    new.insert(task_payer(record.workflow, started.as_ref())).clone()
                 }
             };
             if let Entry::Replied { model, tokens, cost, .. } = record.entry {
                 let (at, workflow, dollars) = (record.at, record.workflow, cost);
-                self.messages.push(MessageUsage { at, workflow, project, model, tokens, dollars });
+                let paid = MessageUsage { at, workflow, task, project, model, tokens, dollars };
+                self.messages.push(paid);
             }
         }
         Ok(())
@@ -67,6 +77,11 @@ impl SpendingMeter {
         &self.messages
     }
 
+    /// Returns what is known to be spent in a workflow alone, in US dollars.
+    pub fn workflow_dollars(&self, workflow: Seq) -> f64 {
+        self.sum_dollars(|it| it.workflow == workflow)
+    }
+
     /// Sums the known costs, in US dollars, of the messages that `of` selects.
     fn sum_dollars(&self, of: impl Fn(&MessageUsage) -> bool) -> f64 {
         let known = self.messages.iter().filter(|it| of(it)).filter_map(|it| it.dollars);
@@ -75,17 +90,17 @@ impl SpendingMeter {
     }
 
     /// Returns what was spent of the caps that are set. `now` is in milliseconds since 1970. Days are
-    /// UTC days. A workflow that has not begun is None.
+    /// UTC days. A task that has not begun is None.
     pub fn capped_spending(
         &self,
         caps: &SpendingCaps,
-        workflow: Option<Seq>,
+        task: Option<Seq>,
         place: &Place,
         now: u64,
     ) -> Vec<CappedSpending> {
         let (today, project) = (day_number(now), project_name(place));
         let counts = |of, it: &MessageUsage| match of {
-            SpendingScope::Task => Some(it.workflow) == workflow,
+            SpendingScope::Task => Some(it.task) == task,
             SpendingScope::Project => it.project == project,
             SpendingScope::Day => day_number(it.at) == today,
         };
@@ -138,11 +153,18 @@ pub fn day_number(at: u64) -> u64 {
     at / 86_400_000
 }
 
-fn started_project(started: &Record) -> String {
-    match &started.entry {
-        Entry::Started { place, .. } => project_name(place),
-        _ => String::new(),
+fn task_payer(workflow: Seq, started: Option<&Record>) -> TaskPayer {
+    match started.map(|it| &it.entry) {
+        Some(Entry::Started { place, role, .. }) => {
+            TaskPayer { task: paying_task(workflow, *role), project: project_name(place) }
+        }
+        _ => TaskPayer { task: workflow, project: String::new() },
     }
+}
+
+/// Returns the task whose cap the messages of a workflow count for.
+pub fn paying_task(workflow: Seq, role: TaskRole) -> Seq {
+    role.assigned_part().map_or(workflow, |part| part.lead)
 }
 
 /// Returns the name under which a place's spending is summed: the folder of a file or project, or

@@ -25,7 +25,7 @@ pub fn last_task(ledger: &Ledger, place: &Place, now: u64) -> Result<Option<Seq>
             continue;
         };
         // What a person says next is not for a reviewer.
-        if !role.is_solo() || !is_same_place(own, place) {
+        if !role.is_own_task() || !is_same_place(own, place) {
             continue;
         }
         let records = ledger.workflow_records(started.workflow)?;

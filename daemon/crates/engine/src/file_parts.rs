@@ -93,7 +93,10 @@ impl Engine {
     pub(crate) fn undispatched(&self, wanted: impl Fn(&Proposal) -> bool) -> Vec<Seq> {
         let all = self.executor.all_proposals().into_iter();
         let undispatched = all.filter(|(_, it)| {
-            matches!(it.status, PendingStatus::Waiting | PendingStatus::Approved)
+            matches!(
+                it.status,
+                PendingStatus::Waiting | PendingStatus::Drafted | PendingStatus::Approved
+            )
         });
         undispatched.filter(|(_, it)| wanted(&it.proposal)).map(|(seq, _)| seq).collect()
     }

@@ -9,6 +9,7 @@ pub mod budget;
 mod check;
 mod context_selection;
 pub mod conversation;
+mod delegation;
 mod executor;
 pub mod fetch;
 mod file_parts;
@@ -54,6 +55,7 @@ use vector_core::planning_scene::PlanningScene;
 use vector_core::policy;
 use vector_core::prompt::ToolCall;
 use vector_core::proposal::{ProposalDraft, proposed_script};
+use vector_core::tools::{ToolSpec, find_tool};
 use vector_core::workflow::{AGENT, CALLS, WantedWork, Workflow, WorkflowInput};
 use vector_files::place_file::{PlaceError, PlaceFile};
 use vector_ledger::LedgerError;
@@ -71,6 +73,7 @@ use self::workflow_state::WorkflowCache;
 
 use self::apply::ApplyProgress;
 use self::check::SlowGame;
+use self::delegation::DelegationState;
 use self::executor::Executor;
 use self::model_request::RequestMemory;
 use self::planner::Planner;
@@ -124,6 +127,8 @@ pub enum NextStep {
     Answer(Seq),
     /// The user's confirmation to continue after a failure.
     GoAhead,
+    /// Other models are at work for it, or it waits to be merged with their results.
+    Workers,
     /// The agent's next call. There is no time limit.
     Call,
     Nothing,
@@ -148,12 +153,12 @@ pub enum ToolDriver {
 }
 
 impl ToolDriver {
-    /// Returns the driver of a reviewer: the same, with the model that reviews.
+    /// Returns the driver for a role: the same, with the model that has this role.
     #[must_use]
-    pub fn for_review(self) -> Self {
+    pub fn for_role(self, role: TaskRole) -> Self {
         match self {
             Self::Provider(ProviderKind::Model(models)) => {
-                Self::Provider(ProviderKind::Model(models.for_review()))
+                Self::Provider(ProviderKind::Model(models.for_role(role)))
             }
             other @ (Self::Provider(ProviderKind::Offline)
             | Self::Calls
@@ -316,6 +321,19 @@ impl Engine {
                     };
                     self.approve(proposal, by, false)?;
                 }
+                Some(WantedWork::Plan { call, tool, args })
+                    if find_tool(&tool).is_ok_and(ToolSpec::delegates) =>
+                {
+                    match self.delegate(workflow, call, &tool, &args)? {
+                        DelegationState::AtWork => return Ok(NextStep::Workers),
+                        DelegationState::NeedsStudio => return Ok(NextStep::Studio),
+                        DelegationState::Settled => {}
+                    }
+                }
+                Some(WantedWork::Merge) => return Ok(NextStep::Workers),
+                Some(WantedWork::Close) => {
+                    self.handle_input(workflow, WorkflowInput::Closed)?;
+                }
                 Some(WantedWork::Plan { call, tool, args }) => {
                     if self.plan_call(workflow, call, &tool, &args)? {
                         return Ok(NextStep::Fetch(call));
@@ -372,8 +390,12 @@ impl Engine {
     /// another.
     fn is_place_needed(&self, workflow: Seq) -> bool {
         match self.workflow(workflow).and_then(Workflow::wants) {
-            Some(WantedWork::Answer(_) | WantedWork::GoAhead) => false,
-            Some(WantedWork::Plan { call, .. }) => !self.executor.is_fetching(call),
+            Some(
+                WantedWork::Answer(_) | WantedWork::GoAhead | WantedWork::Merge | WantedWork::Close,
+            ) => false,
+            Some(WantedWork::Plan { call, tool, .. }) => {
+                !self.executor.is_fetching(call) && !self.is_delegated(workflow, call, &tool)
+            }
             Some(WantedWork::Reply) => {
                 !self.is_model_driven(workflow) && !self.is_agent_driven(workflow)
             }

@@ -179,11 +179,15 @@ fn add_rules_and_tools(
     memory: Option<&str>,
     is_in_studio: bool,
 ) {
+    let act = || prompt::ACT.replace("SCOPE", &scope.to_string());
     let more = match (role, interaction) {
         (TaskRole::Reviewer { .. }, _) => prompt::REVIEWER.to_owned(),
-        (TaskRole::Solo, InteractionMode::Act) => prompt::ACT.replace("SCOPE", &scope.to_string()),
-        (TaskRole::Solo, InteractionMode::Plan) => prompt::PLAN.to_owned(),
-        (TaskRole::Solo, InteractionMode::Ask) => prompt::ASK.to_owned(),
+        (TaskRole::Scout { .. }, _) => prompt::SCOUT.to_owned(),
+        (TaskRole::Worker { .. }, _) => format!("{}{}", act(), prompt::WORKER),
+        (TaskRole::Lead {}, InteractionMode::Act) => format!("{}{}", act(), prompt::LEAD),
+        (TaskRole::Solo, InteractionMode::Act) => act(),
+        (TaskRole::Solo | TaskRole::Lead {}, InteractionMode::Plan) => prompt::PLAN.to_owned(),
+        (TaskRole::Solo | TaskRole::Lead {}, InteractionMode::Ask) => prompt::ASK.to_owned(),
     };
     prompt.rules = format!("{}{more}", prompt::RULES);
     if let Some(memory) = memory {
@@ -207,7 +211,8 @@ fn add_rules_and_tools(
 
 impl Engine {
     /// Returns the client for a workflow's next message. The planning model answers in plan mode and until a
-    /// plan exists, the editing model afterwards.
+    /// plan exists, the editing model afterwards. After several refused calls in a row, the one of
+    /// `routes.escalate` goes on to the end of the task.
     fn current_client(&self, workflow: Seq) -> Option<(Arc<ModelClient>, TaskModels)> {
         let Some(ToolDriver::Provider(ProviderKind::Model(models))) =
             self.executor.driver(workflow)
@@ -216,7 +221,9 @@ impl Engine {
         };
         let workflow = self.workflow(workflow)?;
         let plans = workflow.interaction == InteractionMode::Plan || workflow.plan.is_empty();
-        let client = Arc::clone(if plans { &models.plan } else { &models.edit });
+        let usual = if plans { &models.plan } else { &models.edit };
+        let stronger = models.escalate.as_ref().filter(|_| workflow.needs_stronger_model());
+        let client = Arc::clone(stronger.unwrap_or(usual));
         Some((client, models.clone()))
     }
 

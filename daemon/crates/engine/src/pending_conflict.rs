@@ -12,6 +12,7 @@ use scene_schemas::refusal::Refusal;
 use scene_schemas::{Command, InstancePath};
 use serde_json::Value as Json;
 use vector_core::proposal::{Footprint, describe_conflict};
+use vector_core::workflow::{PendingProposal, PendingStatus};
 
 use crate::Engine;
 
@@ -29,7 +30,9 @@ impl Engine {
         let mut count = 0;
         for (workflow, of) in self.active_workflows() {
             let who = if workflow == own { "you" } else { of.author() };
-            for (seq, pending) in of.proposals().filter(|(_, it)| it.status.is_pending()) {
+            let is_drafted = |it: &PendingProposal| it.status == PendingStatus::Drafted;
+            let pending = of.proposals().filter(|(_, it)| it.status.is_pending());
+            for (seq, pending) in pending.filter(|(_, it)| workflow == own || !is_drafted(it)) {
                 let Some(does) = named.describe_conflict(&pending.proposal.commands) else {
                     continue;
                 };
@@ -60,7 +63,7 @@ impl Engine {
             .active_workflows()
             .filter(|(workflow, _)| *workflow != own)
             .flat_map(|(_, it)| it.proposals())
-            .filter(|(_, it)| it.status.is_pending())
+            .filter(|(_, it)| it.status.is_pending() && it.status != PendingStatus::Drafted)
             .map(|(seq, _)| seq)
             .collect();
         if others.is_empty() || !self.has_model(own) {

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use vector_core::prompt::ToolCall;
 use vector_core::specs;
 use vector_core::tools::{self, FetchRequest, Plan, ToolSpec};
-use vector_core::workflow::{WantedWork, Workflow, WorkflowInput, check_call};
+use vector_core::workflow::{WantedWork, Workflow, WorkflowInput, check_call, is_merge};
 use vector_place::MissingFacts;
 
 use crate::fetch::{CodeOutcome, FinishedRun};
@@ -126,10 +126,9 @@ impl Engine {
         let may =
             check_call(self.executor.state(), workflow, call).and_then(|()| self.check_readable());
         if let Err(refusal) = may {
-            let (result, after) = (Err(refusal), Vec::new());
             self.executor.forget_call(call);
             self.planner.scene.forget_assets(call);
-            self.handle_input(workflow, WorkflowInput::Planned { call, result, after })?;
+            self.refuse_call(workflow, call, refusal)?;
             return Ok(false);
         }
         let base = self.plan_base();
@@ -155,6 +154,8 @@ impl Engine {
             self.plan_revert(call, args, &base)?
         } else if is_own && tool == RESTORE {
             self.plan_restore(call, args, &base)?
+        } else if is_merge(tool) {
+            self.plan_merge(workflow, call, args, &base)?
         } else if let Some((request, run)) = ran.filter(|(_, run)| self.is_run_valid(run)) {
             if self.ask_for(&run.missing) {
                 self.executor.drop_run(workflow);
@@ -224,6 +225,17 @@ impl Engine {
         Ok(false)
     }
 
+    /// Records why a call is not performed.
+    pub(crate) fn refuse_call(
+        &mut self,
+        workflow: Seq,
+        call: Seq,
+        refusal: Refusal,
+    ) -> Result<(), EngineError> {
+        let (result, after) = (Err(refusal), Vec::new());
+        self.handle_input(workflow, WorkflowInput::Planned { call, result, after }).map(drop)
+    }
+
     /// Adds to a plan or a refusal what a call should know of other pending proposals, and what a
     /// proposal depends on.
     fn conclude_plan(
@@ -263,7 +275,7 @@ impl Engine {
 
     /// Asks Studio for what code read and what is not known. The code runs again then. Returns false
     /// if everything is known, or Studio was asked too often or would be for too much.
-    fn ask_for(&mut self, missing: &MissingFacts) -> bool {
+    pub(crate) fn ask_for(&mut self, missing: &MissingFacts) -> bool {
         let asked = missing.properties.len() + missing.sources.len();
         !missing.is_empty()
             && asked <= MAX_ASKED

@@ -59,7 +59,8 @@ impl Engine {
         completed: CompletedPlan,
     ) -> Result<Proposal, Refusal> {
         let CompletedPlan { mut proposal, generated: found } = completed;
-        let is_model = self.has_model(workflow);
+        // The worker was refused when it made the change.
+        let is_model = self.has_model(workflow) && proposal.made_by.is_none();
         let was_warned = |file: &str| {
             let prefix = format!("{file} is written by");
             self.workflow(workflow)

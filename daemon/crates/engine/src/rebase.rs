@@ -80,7 +80,10 @@ impl Engine {
         let reason = "A script that this deletes was modified; it is replanned.";
         for seq in proposals.into_iter().filter(|seq| before.get(seq) != now.get(seq)) {
             let status = self.find_proposal(seq).map(|(_, pending)| &pending.status);
-            if matches!(status, Some(PendingStatus::Waiting | PendingStatus::Approved)) {
+            if matches!(
+                status,
+                Some(PendingStatus::Waiting | PendingStatus::Drafted | PendingStatus::Approved)
+            ) {
                 self.replan_proposal(seq, reason.to_owned())?;
             }
         }

@@ -52,9 +52,15 @@ impl Engine {
         };
         let task = self.workflow(task).ok_or_else(|| Refusal::new("The task has ended."))?;
         check_reviewable(task, proposal)?;
+        let with = task.reviewed_with(proposal).into_iter();
+        let with = with.filter_map(|seq| Some((seq, task.proposal(seq)?)));
+        let reviewed: Vec<(Seq, &PendingProposal)> =
+            std::iter::once((proposal, pending)).chain(with).collect();
+        let limit = MAX_CHANGE / reviewed.len();
+        let attach = |(seq, it): &(Seq, &PendingProposal)| attach_change(*seq, it, limit);
         Ok(UserRequest {
-            goal: describe_review(task, proposal, &pending.proposal),
-            attached: vec![attach_change(proposal, pending)],
+            goal: describe_review(task, &reviewed),
+            attached: reviewed.iter().map(attach).collect(),
             interaction: InteractionMode::Ask,
             follows: None,
             role: TaskRole::Reviewer { proposal },
@@ -66,8 +72,9 @@ impl Engine {
         let Some((task, _)) = self.find_proposal(proposal) else {
             return Ok(());
         };
+        let with = self.workflow(task).map(|it| it.reviewed_with(proposal)).unwrap_or_default();
         let model = self.workflow(reviewer).map_or_else(String::new, |it| it.driver.clone());
-        self.handle_input(task, WorkflowInput::ReviewStarted { proposal, reviewer, model })
+        self.handle_input(task, WorkflowInput::ReviewStarted { proposal, with, reviewer, model })
             .map(drop)
     }
 
@@ -83,9 +90,11 @@ impl Engine {
         });
         let running: Vec<(Seq, Seq, Seq)> = running.collect();
         let mut cut_off = Vec::new();
-        for (task, proposal, reviewer) in running {
-            let is_pending =
-                self.find_proposal(proposal).is_some_and(|(_, it)| it.status.is_pending());
+        for &(task, proposal, reviewer) in &running {
+            let is_pending = self.is_pending(proposal);
+            // A reviewer of several proposals goes on with those that are not decided.
+            let mut its = running.iter().filter(|it| it.2 == reviewer);
+            let has_others = its.any(|(_, other, _)| self.is_pending(*other));
             let at_work = self.workflow(reviewer).filter(|it| it.finished.is_none());
             let outcome = match at_work {
                 None => self.read_report(reviewer, proposal)?,
@@ -96,9 +105,11 @@ impl Engine {
                         Some("The proposal was decided before the review ended.".to_owned())
                     };
                     let Some(reason) = reason else { continue };
-                    cut_off.push(reviewer);
-                    let finish = WorkflowInput::Finish { outcome: Finish::Failed };
-                    self.handle_input(reviewer, finish)?;
+                    if is_pending || !has_others {
+                        cut_off.push(reviewer);
+                        let finish = WorkflowInput::Finish { outcome: Finish::Failed };
+                        self.handle_input(reviewer, finish)?;
+                    }
                     Err(Refusal(reason))
                 }
             };
@@ -106,6 +117,10 @@ impl Engine {
             self.handle_input(task, ended)?;
         }
         Ok(cut_off)
+    }
+
+    fn is_pending(&self, proposal: Seq) -> bool {
+        self.find_proposal(proposal).is_some_and(|(_, it)| it.status.is_pending())
     }
 
     /// Records reviewers whose start the task of their proposal does not know, because the process ended
@@ -135,15 +150,17 @@ impl Engine {
         reviewer: Seq,
         proposal: Seq,
     ) -> Result<Result<ReviewReport, Refusal>, LedgerError> {
-        let Some((_, reviewed)) = self.find_proposal(proposal) else {
+        let task = self.find_proposal(proposal).and_then(|(task, _)| self.workflow(task));
+        let Some(task) = task else {
             return Ok(Err(Refusal::new("The proposal is not pending any more.")));
         };
+        let reviewed = task.proposals_of_review(reviewer);
         if let Some(own) = self.workflow(reviewer) {
-            return Ok(own.review_report(&reviewed.proposal));
+            return Ok(own.review_report(proposal, &reviewed));
         }
         let state = workflow_state::read_workflow(self.executor.ledger(), reviewer)?;
         Ok(match state.workflow(reviewer) {
-            Some(own) if own.finished.is_some() => own.review_report(&reviewed.proposal),
+            Some(own) if own.finished.is_some() => own.review_report(proposal, &reviewed),
             // Another process has it, or nobody resumes it.
             Some(_) | None => Err(Refusal::new("The review was interrupted. Ask for another one.")),
         })
@@ -157,18 +174,26 @@ fn lasting_trouble(trouble: &ModelTrouble) -> Option<String> {
     (*code != FailureKind::TooMany).then(|| format!("{message} {hint}").trim_end().to_owned())
 }
 
-fn attach_change(seq: Seq, pending: &PendingProposal) -> AttachmentSnapshot {
+fn attach_change(seq: Seq, pending: &PendingProposal, limit: usize) -> AttachmentSnapshot {
     AttachmentSnapshot::Proposal {
         proposal: seq,
         title: pending.proposal.title.clone(),
         status: pending.status.to_proposal_status(),
-        text: preview_text(&pending.proposal.preview, MAX_CHANGE),
+        text: preview_text(&pending.proposal.preview, limit),
     }
 }
 
 /// Describes what is to be reviewed. Texts of others are in fences.
-fn describe_review(task: &Workflow, seq: Seq, proposal: &Proposal) -> String {
-    let mut text = format!("Review proposal {seq}, which is attached.\n");
+fn describe_review(task: &Workflow, reviewed: &[(Seq, &PendingProposal)]) -> String {
+    let seqs: Vec<String> = reviewed.iter().map(|(seq, _)| seq.to_string()).collect();
+    let mut text = match &*seqs {
+        [seq] => format!("Review proposal {seq}, which is attached.\n"),
+        _ => format!(
+            "Review proposals {}, which are attached. Several models made them for one request; look \
+             at whether they fit together.\n",
+            seqs.join(", ")
+        ),
+    };
     if let Some(agent) = task.agent_name() {
         text.push_str(&format!(
             "{} proposed it; what it was asked for is not known, so judge the change itself.\n",
@@ -178,6 +203,14 @@ fn describe_review(task: &Workflow, seq: Seq, proposal: &Proposal) -> String {
         text.push_str("This was asked for:\n");
         text.push_str(&fence_text(&task.requests().join("\n\n"), ""));
     }
+    for (_, PendingProposal { proposal, .. }) in reviewed {
+        describe_known(&mut text, proposal);
+    }
+    text
+}
+
+/// Describes what is known of a proposal already.
+fn describe_known(text: &mut String, proposal: &Proposal) {
     if !proposal.warnings.is_empty() {
         text.push_str("Vector warns of this already; do not repeat it:\n");
         let warnings: Vec<&str> = proposal.warnings.iter().map(|it| it.text.as_str()).collect();
@@ -189,5 +222,4 @@ fn describe_review(task: &Workflow, seq: Seq, proposal: &Proposal) -> String {
         let lines: Vec<String> = std::iter::once(summary.clone()).chain(errors).collect();
         text.push_str(&fence_text(&lines.join("\n"), ""));
     }
-    text
 }

@@ -93,7 +93,7 @@ impl Engine {
     /// task are decided; Studio receives them at once.
     pub(crate) fn should_overlay(&self, pending: &PendingProposal) -> bool {
         match pending.status {
-            PendingStatus::Waiting => true,
+            PendingStatus::Waiting | PendingStatus::Drafted => true,
             PendingStatus::Approved => self.target.driver().live().is_none(),
             PendingStatus::Applying(_)
             | PendingStatus::Applied(_)

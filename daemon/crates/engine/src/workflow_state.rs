@@ -89,6 +89,10 @@ impl WorkflowReading {
             | Entry::ReviewStarted { .. }
             | Entry::Reviewed { .. }
             | Entry::ReviewFailed { .. }
+            | Entry::PartStarted { .. }
+            | Entry::PartEnded { .. }
+            | Entry::Submitted { .. }
+            | Entry::Noted { .. }
             | Entry::Answered { .. }
             | Entry::Refused { .. }
             | Entry::Planned { .. }

@@ -12,6 +12,8 @@ use vector_core::prompt::ModelPrompt;
 
 use super::answer::{AnswerOutcome, AnswerPart, ModelAnswer, TokenUsage};
 use super::capture::ReplyCapture;
+use scene_schemas::review::TaskRole;
+
 use super::config::{self, ModelAction, ModelConfig, SpendingCaps};
 use super::decode::ResponseDecoder;
 use super::failure::ResponseHead;
@@ -220,6 +222,12 @@ pub struct TaskModels {
     pub plan: Arc<ModelClient>,
     /// The model that reviews proposals.
     pub review: Arc<ModelClient>,
+    /// The model that does parts of a lead's task.
+    pub work: Arc<ModelClient>,
+    /// The model that answers questions of a lead.
+    pub scout: Arc<ModelClient>,
+    /// The model that goes on when several calls in a row were refused; None if none is set.
+    pub escalate: Option<Arc<ModelClient>>,
     /// The settings that apply to all of them.
     pub config: Arc<ModelConfig>,
     threads: Arc<RequestThreads>,
@@ -259,13 +267,24 @@ impl TaskModels {
             && self.edit.chosen_model == other.edit.chosen_model
             && self.plan.chosen_model == other.plan.chosen_model
             && self.review.chosen_model == other.review.chosen_model
+            && self.work.chosen_model == other.work.chosen_model
+            && self.scout.chosen_model == other.scout.chosen_model
+            && self.escalate.as_ref().map(|it| &it.chosen_model)
+                == other.escalate.as_ref().map(|it| &it.chosen_model)
     }
 
-    /// Returns the models of a reviewer: the one that reviews, for everything.
+    /// Returns the models for a role: the one that has it, for everything. A lead is the model that
+    /// plans.
     #[must_use]
-    pub fn for_review(&self) -> Self {
-        let client = || Arc::clone(&self.review);
-        Self { edit: client(), plan: client(), ..self.clone() }
+    pub fn for_role(&self, role: TaskRole) -> Self {
+        let client = match role {
+            TaskRole::Solo => return self.clone(),
+            TaskRole::Lead {} => &self.plan,
+            TaskRole::Worker { .. } => &self.work,
+            TaskRole::Scout { .. } => &self.scout,
+            TaskRole::Reviewer { .. } => &self.review,
+        };
+        Self { edit: Arc::clone(client), plan: Arc::clone(client), ..self.clone() }
     }
 
     pub fn spending_caps(&self) -> SpendingCaps {
@@ -302,8 +321,16 @@ pub(super) fn load_models_with(
     let capture = ReplyCapture::new(home, Duration::from_hours(24 * days));
     capture.remove_expired();
     let client = |action| -> Result<Option<ModelClient>, String> {
-        // A review is worth most by another model than the one that made the change.
-        let is_routed = action == ModelAction::Review && config.routes.contains_key(&action);
+        // A review is worth most by another model than the one that made the change, and parts of a
+        // task may be for a cheaper one than the person has chosen.
+        let is_role = match action {
+            ModelAction::Review
+            | ModelAction::Work
+            | ModelAction::Scout
+            | ModelAction::Escalate => true,
+            ModelAction::Plan | ModelAction::Edit | ModelAction::Summarise => false,
+        };
+        let is_routed = is_role && config.routes.contains_key(&action);
         let requested = said.filter(|_| !is_routed);
         let choice = choose_model(requested, Some(action), &config, &catalogue, keys)
             .map_err(|ChoiceError(error)| error)?;
@@ -327,10 +354,13 @@ pub(super) fn load_models_with(
         })
     };
     let (plan, review) = (other(ModelAction::Plan)?, other(ModelAction::Review)?);
+    let (work, scout) = (other(ModelAction::Work)?, other(ModelAction::Scout)?);
+    let is_set = config.routes.contains_key(&ModelAction::Escalate);
+    let escalate = is_set.then(|| other(ModelAction::Escalate)).transpose()?;
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(1).thread_name("models").enable_all().build();
     let runtime = runtime.map_err(|error| format!("requests cannot be sent: {error}"))?;
     let threads = RequestThreads { handle: runtime.handle().clone(), runtime: Some(runtime) };
     let (config, threads) = (Arc::new(config), Arc::new(threads));
-    Ok(Some(TaskModels { edit, plan, review, config, threads }))
+    Ok(Some(TaskModels { edit, plan, review, work, scout, escalate, config, threads }))
 }

@@ -55,6 +55,12 @@ pub enum ModelAction {
     Summarise,
     /// Review what was done.
     Review,
+    /// Do a part of a lead's task.
+    Work,
+    /// Answer a question of a lead.
+    Scout,
+    /// Go on with a task in which another model had several calls in a row refused.
+    Escalate,
 }
 
 /// The settings of one provider.
@@ -119,6 +125,8 @@ pub struct ModelConfig {
     pub retries: u32,
     /// How many messages a model may write in one workflow.
     pub turn_limit: u32,
+    /// How long a model may take for a part of a lead's task.
+    pub worker_timeout: Duration,
     pub caps: SpendingCaps,
     /// How many credits generated models may cost on a UTC day. None for no limit.
     pub credits_per_day: Option<u32>,
@@ -157,6 +165,7 @@ impl Default for ModelConfig {
             stall_timeout: Duration::from_mins(5),
             retries: 3,
             turn_limit: 50,
+            worker_timeout: Duration::from_mins(15),
             caps: SpendingCaps { request: Some(ASK_ABOVE), ..SpendingCaps::default() },
             credits_per_day: None,
             scope_limit: 8,

@@ -30,6 +30,7 @@ fn proposal(class: Class, commands: Vec<Command>, rows: Vec<Row>) -> Proposal {
         replaces: None,
         runs: None,
         changed_files: Vec::new(),
+        made_by: None,
     }
 }
 

@@ -54,6 +54,21 @@ fn put_item(key: String, html: Markup) -> PageChange {
     PageChange::Put { key, html: html.into_string() }
 }
 
+/// Returns the line about a step of a task that is neither a message nor a call.
+fn note_text(event: &Event) -> String {
+    match event {
+        Event::Part { text } => text.clone(),
+        Event::Review { proposal, text } => format!("Proposal {proposal}: {text}"),
+        Event::Commented { count, is_reply, .. } => comment_note(*count, *is_reply),
+        Event::RuleAdded { text } => format!("You allowed {text}"),
+        Event::RuleRevoked { .. } => "You revoked a rule of this task".to_owned(),
+        Event::ContextSummarised { turns } => {
+            format!("The oldest {turns} messages were summarised to make room for the model")
+        }
+        _ => String::new(),
+    }
+}
+
 /// Returns the changes that an event makes in the conversation of its task.
 pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
     let (key, task) = (format!("e-{}", record.seq), record.workflow);
@@ -88,10 +103,12 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
             PageChange::Drop { key: permission_key(*call) },
             put_item(key.clone(), permission_answer(&key, *answer)),
         ],
-        Event::Review { proposal, text } => notice(&format!("Proposal {proposal}: {text}"), &[]),
-        Event::Commented { count, is_reply, .. } => notice(&comment_note(*count, *is_reply), &[]),
-        Event::RuleAdded { text } => notice(&format!("You allowed {text}"), &[]),
-        Event::RuleRevoked { .. } => notice("You revoked a rule of this task", &[]),
+        Event::Part { .. }
+        | Event::ContextSummarised { .. }
+        | Event::Review { .. }
+        | Event::Commented { .. }
+        | Event::RuleAdded { .. }
+        | Event::RuleRevoked { .. } => notice(&note_text(&record.event), &[]),
         Event::Thinking { phase } => {
             vec![PageChange::Waits { text: phase_text(*phase).to_owned() }]
         }
@@ -128,11 +145,6 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
             let left = left.iter().map(|it| format!("left out: {it}"));
             let all: Vec<String> = scripts.iter().cloned().chain(left).collect();
             notice(&format!("Starting with {count} that may be relevant"), &all)
-        }
-        Event::ContextSummarised { turns } => {
-            let text =
-                format!("The oldest {turns} messages were summarised to make room for the model");
-            notice(&text, &[])
         }
         Event::Retrying { reason, seconds } => {
             let text = format!("{}. Retrying in {seconds} s", safe_text(reason));
@@ -353,5 +365,6 @@ pub(super) fn phase_text(phase: ThinkingPhase) -> &'static str {
         ThinkingPhase::Decision => "Waiting for your decision",
         ThinkingPhase::Applying => "Applying",
         ThinkingPhase::Playing => "Playing the game",
+        ThinkingPhase::Workers => "Workers are at work",
     }
 }

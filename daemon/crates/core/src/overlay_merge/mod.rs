@@ -19,6 +19,8 @@
 mod adapt;
 mod check;
 mod conflict;
+mod describe;
+mod draft;
 mod perform;
 mod texts;
 mod writes;
@@ -32,6 +34,7 @@ use scene_schemas::{Command, InstancePath};
 use serde::Serialize;
 
 pub use self::conflict::{ConflictKind, ConflictSide, OverlayConflict};
+pub use self::draft::{MergedStep, draft_merged};
 use self::perform::{OverlayState, ProposalMerge};
 use self::writes::{EarlierWrites, ProposalWrites, WriteOrigin};
 use crate::planning_scene::PlanningScene;

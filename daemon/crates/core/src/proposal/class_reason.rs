@@ -260,6 +260,7 @@ mod tests {
             replaces: None,
             runs: None,
             changed_files: Vec::new(),
+            made_by: None,
         };
         assert_eq!(class_reason(&proposal), expected);
     }

@@ -59,11 +59,11 @@ pub(crate) use self::footprint::{FootprintIndex, TouchIndex};
 pub use self::insert::{draft_with_scripts, keep_same_scripts};
 pub use self::inverse::{InverseCommands, UndoStep, build_inverse, target_fingerprint};
 pub use self::large_change::LARGE_CHANGE;
-pub(crate) use self::part::map_targets;
 pub use self::part::{
     ProposalUnit, TextSelection as PartText, draft_again, draft_by_path, draft_part, list_units,
     relocate_command, select_members,
 };
+pub(crate) use self::part::{is_own, map_targets, renumber_ids};
 pub use self::perform::{BlobStore, PerformedCommand, perform_command, text_of, try_command};
 pub use self::replan::{
     MovedInstance, check_targets, moved_instances, piece_keys, rematch_selection,
@@ -629,6 +629,7 @@ impl<'a> ProposalDraft<'a> {
             replaces: None,
             runs: None,
             changed_files: Vec::new(),
+            made_by: None,
         })
     }
 

@@ -259,7 +259,7 @@ pub(super) fn created_instances(command: &mut Command) -> Option<(&mut InstanceI
 }
 
 /// Gives the instances that a command creates the next free ids, and records the old ones.
-pub(super) fn renumber_ids(
+pub(crate) fn renumber_ids(
     new: u32,
     mut command: Command,
     ids: &mut HashMap<InstanceId, InstanceId>,
@@ -291,7 +291,7 @@ fn rename_target(
 }
 
 /// Whether the proposal itself creates the instance with this id.
-pub(super) fn is_own(id: &InstanceId) -> bool {
+pub(crate) fn is_own(id: &InstanceId) -> bool {
     id.0.strip_prefix("new:").is_some_and(|k| !k.contains('.'))
 }
 
@@ -450,6 +450,7 @@ mod tests {
             replaces: None,
             runs: None,
             changed_files: Vec::new(),
+            made_by: None,
         }
     }
 

@@ -388,6 +388,7 @@ mod tests {
             replaces: None,
             runs: None,
             changed_files: Vec::new(),
+            made_by: None,
         }
     }
 

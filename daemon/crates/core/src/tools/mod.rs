@@ -10,6 +10,7 @@ mod ask_clarification;
 mod clone_instance;
 mod complete;
 mod create_instance;
+mod delegate;
 mod delete_instance;
 mod edit_memory;
 mod fetch;
@@ -85,6 +86,7 @@ use crate::run::{RunOutcome, RunRequest};
 
 pub use self::agent_tools::{AgentTool, agent_tools};
 pub use self::creation_stats::{CreationStats, count_creations};
+pub use self::delegate::{DelegatedPart, Delegation, DelegationKind, MERGE_PART};
 pub use self::fetch::{DiagnosticsRequest, FetchRequest, FetchScript};
 pub use self::playtest::{play_answer, plays_in_studio};
 pub use self::report_review::{REPORT_REVIEW, ReportedFinding, ReportedReview, parse_report};
@@ -143,6 +145,9 @@ pub static TOOLS: &[ToolSpec] = &[
     final_message::TOOL,
     complete::TOOL,
     report_review::TOOL,
+    delegate::ASSIGN_PARTS,
+    delegate::ASK_SCOUTS,
+    delegate::SHARE_NOTE,
 ];
 
 #[derive(Debug, Clone, Copy)]
@@ -177,22 +182,37 @@ impl ToolSpec {
         }
     }
 
-    /// Whether a model with this role can call the tool. A reviewer reads and reports; it asks nobody.
+    /// Whether a model with this role can call the tool. Only a lead and a person's own model ask the
+    /// person; a reviewer and a scout only read.
     pub fn is_for_role(&self, role: TaskRole) -> bool {
+        let is_note = self.name == delegate::SHARE_NOTE.name;
+        let is_report = self.name == REPORT_REVIEW;
+        let is_reading = !matches!(self.run, ToolAction::Talk(_))
+            && !self.is_change()
+            && !self.has_effect()
+            && !self.delegates();
         match role {
-            TaskRole::Solo => self.name != REPORT_REVIEW,
-            TaskRole::Reviewer { .. } => {
-                let is_talk = matches!(self.run, ToolAction::Talk(_));
-                self.name == REPORT_REVIEW || !is_talk && !self.is_change() && !self.has_effect()
+            TaskRole::Solo => !is_report && !is_note && !self.delegates(),
+            TaskRole::Reviewer { .. } => is_report || is_reading,
+            TaskRole::Lead {} => !is_report,
+            TaskRole::Worker { .. } => {
+                let asks = self.has_effect() || self.name == ask_clarification::TOOL.name;
+                !is_report && !asks && !self.delegates()
             }
+            TaskRole::Scout { .. } => is_reading,
         }
+    }
+
+    /// Whether the tool gives parts of the task to other models.
+    pub fn delegates(&self) -> bool {
+        matches!(self.run, ToolAction::Delegate(_))
     }
 
     /// Whether an external agent can call the tool. It talks to its user and reads web pages by
     /// itself. Some clients read only 40 tools, so what others answer as well is left out.
     pub fn is_for_agents(&self) -> bool {
         let is_left_out = matches!(self.name, "fetch_url" | "show_diff" | "list_open_documents");
-        !matches!(self.run, ToolAction::Talk(_)) && !is_left_out
+        !matches!(self.run, ToolAction::Talk(_) | ToolAction::Delegate(_)) && !is_left_out
     }
 
     /// Whether the tool works only in a place that is open in Studio.
@@ -239,6 +259,8 @@ pub enum ToolAction {
     Look(fn(Json, &PlanningScene) -> Result<FetchRequest, Refusal>),
     /// Runs code on a copy of the scene. What it changed becomes a proposal: see [`plan_run`].
     Run(fn(Json) -> Result<RunRequest, Refusal>),
+    /// Gives parts of the task to other models. The result of their work is the answer.
+    Delegate(fn(Json) -> Result<Delegation, Refusal>),
     /// Sends a message to the user, or reports on the task.
     Talk(fn(Json) -> Result<ModelAction, Refusal>),
 }
@@ -270,6 +292,10 @@ pub enum ModelAction {
     Reviewed {
         summary: String,
     },
+    /// A note for the models that work on the same task.
+    Noted {
+        text: String,
+    },
     /// The task is complete.
     Done {
         summary: Option<String>,
@@ -291,6 +317,8 @@ pub enum Plan {
     NeedsPermission(Permission),
     /// A message or a status report.
     Talk(ModelAction),
+    /// Parts of the task for other models.
+    Delegate(Delegation),
     /// A conflict: another author changed the same lines since the call was made.
     Conflict(Refusal, Box<Conflict>),
 }
@@ -346,6 +374,7 @@ pub fn plan_call(
     match tool.run {
         ToolAction::Read(read) => read(args, scene).map(Plan::Answer).map_err(named),
         ToolAction::Talk(talk) => talk(args).map(Plan::Talk).map_err(named),
+        ToolAction::Delegate(delegate) => delegate(args).map(Plan::Delegate).map_err(named),
         ToolAction::Look(look) => look(args, scene).map(Arc::new).map(Plan::Look).map_err(named),
         ToolAction::Run(run) => {
             run(args).map(FetchRequest::Run).map(Arc::new).map(Plan::Look).map_err(named)
@@ -402,7 +431,11 @@ pub fn run_change(name: &str, args: &Json, draft: &mut ProposalDraft<'_>) -> Res
                 "Code that has run cannot be edited here; reject the proposal and ask for it again."
             )
         }
-        ToolAction::Read(_) | ToolAction::Talk(_) | ToolAction::Fetch(_) | ToolAction::Look(_) => {
+        ToolAction::Read(_)
+        | ToolAction::Talk(_)
+        | ToolAction::Fetch(_)
+        | ToolAction::Look(_)
+        | ToolAction::Delegate(_) => {
             refuse!("`{name}` does not change anything; use a tool that does.")
         }
     }

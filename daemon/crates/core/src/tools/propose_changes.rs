@@ -77,7 +77,7 @@ fn run(
         ToolAction::Run(_) => {
             refuse!("`{name}` makes a proposal of its own. {}", call_outside(is_listed))
         }
-        ToolAction::Fetch(_) | ToolAction::Look(_) => refuse!(
+        ToolAction::Fetch(_) | ToolAction::Look(_) | ToolAction::Delegate(_) => refuse!(
             "`{name}` changes nothing and cannot be part of a proposal. {}",
             call_outside(is_listed)
         ),

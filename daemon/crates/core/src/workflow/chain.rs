@@ -6,6 +6,7 @@
 use scene_schemas::entry::{AttachmentSnapshot, Finish, Seq};
 use serde_json::Value as Json;
 
+use super::parts::is_merge;
 use super::talk::TurnSource;
 use super::{CallStatus, LedgerState, PendingStatus, Workflow, WorkflowCall, prompt_status};
 use crate::prompt::{ModelPrompt, PromptTurn};
@@ -65,7 +66,9 @@ impl LedgerState {
             prompt.turns.extend(workflow.turns_after(after));
         }
         if last.guards.is_some() {
-            prompt.now = prompt_status::status_block(&chain);
+            let parts = [prompt_status::status_block(&chain), self.shared_work(workflow)];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            prompt.now = (!parts.is_empty()).then(|| parts.join("\n"));
         }
         Some(prompt)
     }
@@ -104,7 +107,8 @@ impl<'a> TaskChain<'a> {
     /// Returns all calls with their step numbers, starting at 1.
     pub(super) fn steps(&self) -> impl Iterator<Item = CallStep<'a>> + use<'a> {
         let calls = self.0.clone().into_iter().flat_map(|(_, workflow)| {
-            workflow.calls.iter().map(move |(seq, call)| (*seq, workflow, call))
+            let own = workflow.calls.iter().filter(|(_, call)| !is_merge(&call.tool));
+            own.map(move |(seq, call)| (*seq, workflow, call))
         });
         calls.enumerate().map(|(at, (seq, workflow, call))| CallStep {
             number: at + 1,
@@ -153,15 +157,19 @@ impl<'a> CallStep<'a> {
 
     /// Whether the call changed the place, even if the change was undone later.
     pub(super) fn has_changed(&self) -> bool {
-        let is = |status: &PendingStatus| {
-            matches!(status, PendingStatus::Applied(_) | PendingStatus::Undone(_))
-        };
-        self.proposal().is_some_and(|(_, it)| is(&it.status))
+        let is_undone = |it: &super::PendingProposal| matches!(it.status, PendingStatus::Undone(_));
+        self.is_applied() || self.proposal().is_some_and(|(_, it)| is_undone(it))
     }
 
-    /// Whether the change of the call is currently applied.
+    /// Whether its model sees the change of the call in the place: it is applied, or the model goes on
+    /// while it is pending.
     pub(super) fn is_applied(&self) -> bool {
-        self.proposal().is_some_and(|(_, it)| matches!(it.status, PendingStatus::Applied(_)))
+        let goes_on = self.workflow.role.submits();
+        self.proposal().is_some_and(|(_, it)| match it.status {
+            PendingStatus::Applied(_) => true,
+            PendingStatus::Waiting | PendingStatus::Drafted => goes_on,
+            _ => false,
+        })
     }
 
     /// Whether the tool and the arguments are exactly these.

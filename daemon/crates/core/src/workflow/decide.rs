@@ -5,18 +5,21 @@ use scene_schemas::api::FailureKind;
 use scene_schemas::comment::Comment;
 use scene_schemas::entry::{
     Approver, AttachmentSnapshot, Entry, Finish, Guards, InteractionMode, ModelRequestRecord,
-    Phase, Place, Seq, Step,
+    Phase, Place, Seq,
 };
 use scene_schemas::permission::{Permission, PermissionAnswer};
 use scene_schemas::proposal::{Ack, Mode, Proposal};
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::review::{ReviewReport, TaskRole};
 use scene_schemas::rule::TaskRule;
-use serde_json::{Value as Json, json};
+use scene_schemas::workers::{PartOutcome, TaskPart};
+use serde_json::Value as Json;
 
+use super::actions::handle_action;
 use super::comments::{answer_comments, comment_on_proposal, replies_in_message};
 use super::dependencies::{mark_stale, withdraw_for_replan, withdraw_later};
 use super::endings::{cancel_call, disconnect_agent, expire_pending, finish_workflow};
+use super::parts::{close_task, end_part, is_merge, join_parts, reopen_task, start_part};
 use super::reviews::{end_review, start_review};
 use super::rules::revoke_rule;
 use super::{
@@ -26,8 +29,7 @@ use super::{
 use crate::play::check_before;
 use crate::policy;
 use crate::prompt::{MessageCost, ModelMessage, ToolCall};
-use crate::tools::update_plan::StepName;
-use crate::tools::{ModelAction, Plan};
+use crate::tools::{Plan, unknown_tool};
 
 /// The driver of a list of calls that the user wrote.
 pub const CALLS: &str = "calls";
@@ -99,9 +101,20 @@ pub enum WorkflowInput {
     /// An agent says what it did about the comments on a proposal, one reply for each, in order.
     Reply { proposal: Seq, replies: Vec<String> },
     /// A model starts to review a proposal, in a task of its own.
-    ReviewStarted { proposal: Seq, reviewer: Seq, model: String },
+    /// `with` are further proposals of the task that it reviews with it.
+    ReviewStarted { proposal: Seq, with: Vec<Seq>, reviewer: Seq, model: String },
     /// A review has ended, with a report or without one.
     ReviewEnded { proposal: Seq, reviewer: Seq, outcome: Result<ReviewReport, Refusal> },
+    /// Another model starts to do a part of the task, in a task of its own.
+    PartStarted { part: TaskPart, worker: Seq, model: String },
+    /// A part of the task has ended.
+    PartEnded { worker: Seq, outcome: PartOutcome },
+    /// All parts of a call have ended: its answer, and the calls that join the changes.
+    PartsJoined { call: Seq, answer: Json, merges: Vec<ToolCall> },
+    /// A model that has submitted goes back to work, with a notice of the reason.
+    Reopened { text: String },
+    /// All that was submitted is decided.
+    Closed,
     /// The user revokes a rule of the task.
     RevokeRule { rule: Seq },
     /// The user gives the permission that a call needs, or refuses it.
@@ -167,30 +180,8 @@ pub fn decide(
     workflow: Seq,
     input: WorkflowInput,
 ) -> Result<Vec<Entry>, Refusal> {
-    if let WorkflowInput::Start {
-        place,
-        goal,
-        driver,
-        mode,
-        attached,
-        interaction,
-        follows,
-        guards,
-        role,
-    } = input
-    {
-        return Ok(vec![Entry::Started {
-            place,
-            goal,
-            driver,
-            mode,
-            attached,
-            interaction,
-            follows,
-            guards,
-            served: false,
-            role,
-        }]);
+    if let Some(started) = start_entry(&input) {
+        return Ok(vec![started]);
     }
     let name = workflow;
     let Some(workflow) = state.workflow(name) else {
@@ -232,12 +223,21 @@ pub fn decide(
             comment_on_proposal(workflow, proposal, comments)
         }
         WorkflowInput::Reply { proposal, replies } => answer_comments(workflow, proposal, replies),
-        WorkflowInput::ReviewStarted { proposal, reviewer, model } => {
-            start_review(workflow, proposal, reviewer, model)
+        WorkflowInput::ReviewStarted { proposal, with, reviewer, model } => {
+            start_review(workflow, proposal, &with, reviewer, &model)
         }
         WorkflowInput::ReviewEnded { proposal, reviewer, outcome } => {
             Ok(end_review(workflow, proposal, reviewer, outcome))
         }
+        WorkflowInput::PartStarted { part, worker, model } => {
+            Ok(start_part(workflow, part, worker, model))
+        }
+        WorkflowInput::PartEnded { worker, outcome } => Ok(end_part(workflow, worker, outcome)),
+        WorkflowInput::PartsJoined { call, answer, merges } => {
+            join_parts(workflow, call, answer, merges)
+        }
+        WorkflowInput::Reopened { text } => Ok(reopen_task(workflow, text)),
+        WorkflowInput::Closed => Ok(close_task(workflow)),
         WorkflowInput::Revise { proposal, by } => revise_proposal(workflow, proposal, by),
         WorkflowInput::Applying { proposals, file, before, acks } => {
             Ok(vec![Entry::Applying { proposals, file, before, acks }])
@@ -268,6 +268,36 @@ pub fn decide(
     }
 }
 
+/// Returns the entry that starts a workflow, if the input is that.
+fn start_entry(input: &WorkflowInput) -> Option<Entry> {
+    let WorkflowInput::Start {
+        place,
+        goal,
+        driver,
+        mode,
+        attached,
+        interaction,
+        follows,
+        guards,
+        role,
+    } = input
+    else {
+        return None;
+    };
+    Some(Entry::Started {
+        place: place.clone(),
+        goal: goal.clone(),
+        driver: driver.clone(),
+        mode: *mode,
+        attached: attached.clone(),
+        interaction: *interaction,
+        follows: *follows,
+        guards: guards.clone(),
+        served: false,
+        role: *role,
+    })
+}
+
 /// Decides on an input that belongs to the conversation with a model.
 fn decide_talk(
     state: &LedgerState,
@@ -293,7 +323,7 @@ fn decide_talk(
     }
 }
 
-fn called_entry(call: ToolCall) -> Entry {
+pub(super) fn called_entry(call: ToolCall) -> Entry {
     let ToolCall { tool, args, id, flaw } = call;
     Entry::Called { tool, args, id, flaw }
 }
@@ -363,7 +393,7 @@ fn handle_message(workflow: &Workflow, message: ModelMessage) -> Vec<Entry> {
     }
     let is_vain = message.calls.is_empty();
     let mut calls = message.calls.into_iter();
-    entries.extend(calls.next().map(called_entry));
+    entries.extend(calls.next().map(|call| called_entry(without_merge(call))));
     let ignored: Vec<String> = calls.map(|call| call.tool).collect();
     if !ignored.is_empty() {
         let text = format!(
@@ -393,9 +423,15 @@ fn handle_message(workflow: &Workflow, message: ModelMessage) -> Vec<Entry> {
             true => Finish::Failed,
             false => Finish::Done,
         };
-        entries.push(Entry::Finished { outcome, summary: None });
+        entries.push(workflow.ending_entry(outcome, None));
     }
     entries
+}
+
+/// Only the engine joins the changes of workers.
+fn without_merge(call: ToolCall) -> ToolCall {
+    let flaw = is_merge(&call.tool).then(|| unknown_tool(&call.tool, &[]));
+    ToolCall { flaw: call.flaw.or(flaw), ..call }
 }
 
 /// The position of the `Called` entry is not known yet; `Seq(0)` refers to the previous entry.
@@ -427,7 +463,7 @@ fn handle_plan(
         Err(refusal) => vec![refused_entry(call, refusal.0)],
         Ok(Plan::Answer(answer)) => vec![Entry::Answered { call, answer }],
         // The shell performs the request and reports the answer later.
-        Ok(Plan::Fetch(_)) => Vec::new(),
+        Ok(Plan::Fetch(_) | Plan::Delegate(_)) => Vec::new(),
         Ok(Plan::Look(request)) => {
             let lacking = workflow.lacking_permission(call, &request);
             lacking.map(|it| request_permission(workflow, call, it)).into_iter().collect()
@@ -476,86 +512,9 @@ fn previous_offer(workflow: &Workflow, proposal: &Proposal) -> Option<String> {
         PendingStatus::Waiting => {
             Some(format!("This is the same as proposal {seq}, which is waiting for a decision."))
         }
+        PendingStatus::Drafted => Some(format!("This is the same as proposal {seq}.")),
         _ => None,
     }
-}
-
-fn handle_action(workflow: &Workflow, call: Seq, talk: ModelAction) -> Vec<Entry> {
-    match talk {
-        ModelAction::Plan { steps } => {
-            let steps: Vec<Step> =
-                steps.into_iter().map(|text| Step { text, done: false }).collect();
-            let answer = json!({ "steps": steps.len() });
-            vec![Entry::Planned { call, steps, notes: None }, Entry::Answered { call, answer }]
-        }
-        ModelAction::Progress { completed, next, notes } => {
-            match advance_plan(workflow, completed.as_ref(), next.as_ref()) {
-                Ok(steps) => {
-                    let done = steps.iter().filter(|step| step.done).count();
-                    let answer = json!({ "done": done, "steps": steps.len() });
-                    vec![Entry::Planned { call, steps, notes }, Entry::Answered { call, answer }]
-                }
-                Err(refusal) => vec![refused_entry(call, refusal.0)],
-            }
-        }
-        ModelAction::Said { text, phase, answers } => {
-            let message = Entry::Said { text, phase, answers };
-            vec![message, Entry::Answered { call, answer: Json::Null }]
-        }
-        // A list of calls has no one to wait for an answer.
-        ModelAction::Question { question, answers } if workflow.guards.is_none() => {
-            let message = Entry::Said { text: question, phase: Phase::Update, answers };
-            vec![message, Entry::Answered { call, answer: Json::Null }]
-        }
-        ModelAction::Question { question, answers } => {
-            vec![Entry::Questioned { call, question, answers }]
-        }
-        ModelAction::Reviewed { summary } => vec![
-            Entry::Answered { call, answer: json!({ "reported": true }) },
-            Entry::Finished { outcome: Finish::Done, summary: Some(summary) },
-        ],
-        ModelAction::Done { summary } => {
-            let mut entries = Vec::new();
-            // Completing a task ticks all open steps. A plan that was only made keeps them open.
-            if workflow.interaction == InteractionMode::Act
-                && workflow.plan.iter().any(|step| !step.done)
-            {
-                let steps = workflow.plan.iter().map(|it| Step { done: true, ..it.clone() });
-                entries.push(Entry::Planned { call, steps: steps.collect(), notes: None });
-            }
-            entries.push(Entry::Answered { call, answer: Json::Null });
-            entries.push(Entry::Finished { outcome: Finish::Done, summary });
-            entries
-        }
-    }
-}
-
-fn advance_plan(
-    workflow: &Workflow,
-    completed: Option<&StepName>,
-    next: Option<&StepName>,
-) -> Result<Vec<Step>, Refusal> {
-    let mut steps = workflow.plan.clone();
-    if steps.is_empty() {
-        return refuse!("update_plan: There is no plan. Call start_plan to make one.");
-    }
-    let place = |name: &StepName| {
-        let at = match name {
-            StepName::Number(n) => (*n as usize).checked_sub(1).filter(|at| *at < steps.len()),
-            StepName::Text(text) => steps.iter().position(|step| step.text == *text),
-        };
-        at.ok_or_else(|| {
-            Refusal(format!(
-                "update_plan: There is no such step; the plan has {} steps.",
-                steps.len()
-            ))
-        })
-    };
-    next.map(&place).transpose()?;
-    if let Some(at) = completed.map(&place).transpose()? {
-        steps[at].done = true;
-    }
-    Ok(steps)
 }
 
 pub(super) fn find_pending(
@@ -567,6 +526,10 @@ pub(super) fn find_pending(
     };
     match &pending.status {
         PendingStatus::Waiting => Ok(pending),
+        PendingStatus::Drafted => refuse!(
+            "Proposal {proposal} is the change of a worker. It is decided with the result of the task \
+             that the worker works for."
+        ),
         PendingStatus::Approved
         | PendingStatus::Applying(_)
         | PendingStatus::Applied(_)

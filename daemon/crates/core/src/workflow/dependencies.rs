@@ -72,7 +72,10 @@ pub(super) fn withdraw_for_replan(
 
 /// Whether a proposal waits, or was not sent to the target.
 fn is_open(pending: &PendingProposal) -> bool {
-    matches!(pending.status, PendingStatus::Waiting | PendingStatus::Approved)
+    matches!(
+        pending.status,
+        PendingStatus::Waiting | PendingStatus::Drafted | PendingStatus::Approved
+    )
 }
 
 /// Withdraws all proposals that wait or were not applied, to plan them again, because the place has

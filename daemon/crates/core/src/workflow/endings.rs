@@ -54,13 +54,15 @@ pub(super) fn finish_workflow(workflow: &Workflow, outcome: Finish) -> Vec<Entry
 }
 
 fn end_run(workflow: &Workflow, outcome: Finish, reason: &str) -> Vec<Entry> {
+    let joined = workflow.role.assigned_part().filter(|_| outcome == Finish::Done);
+    let joined = joined.map(|part| format!("It is in the result of task {}.", part.lead));
     let mut entries: Vec<Entry> = workflow
         .proposals
         .iter()
-        .filter(|(_, pending)| pending.status == PendingStatus::Waiting)
+        .filter(|(_, it)| matches!(it.status, PendingStatus::Waiting | PendingStatus::Drafted))
         .map(|(seq, _)| Entry::Withdrawn {
             proposal: *seq,
-            reason: reason.to_owned(),
+            reason: joined.clone().unwrap_or_else(|| reason.to_owned()),
             replanned: false,
         })
         .collect();

@@ -133,15 +133,13 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
         Entry::CommentsAnswered { proposal, replies } => {
             vec![commented(*proposal, replies.len(), true)]
         }
-        Entry::ReviewStarted { proposal, model, .. } => {
-            vec![reviewed(*proposal, format!("{model} reviews it."))]
+        Entry::ReviewStarted { .. } | Entry::Reviewed { .. } | Entry::ReviewFailed { .. } => {
+            review_event(entry).into_iter().collect()
         }
-        Entry::Reviewed { proposal, report, .. } => {
-            vec![reviewed(*proposal, format!("The review is done: {}.", report.count_text()))]
-        }
-        Entry::ReviewFailed { proposal, reason, .. } => {
-            vec![reviewed(*proposal, format!("It was not reviewed: {reason}"))]
-        }
+        Entry::PartStarted { .. }
+        | Entry::PartEnded { .. }
+        | Entry::Submitted { .. }
+        | Entry::Noted { .. } => shared_event(entry).into_iter().collect(),
         Entry::Requested { request } => vec![Event::ContextStats {
             turns: request.turns,
             bytes: request.bytes,
@@ -211,8 +209,36 @@ fn asked_more(text: &str, attached: &[AttachmentSnapshot]) -> Event {
     Event::AskedMore { text: text.to_owned(), attached }
 }
 
-fn reviewed(proposal: Seq, text: String) -> Event {
-    Event::Review { proposal, text }
+/// Returns the event of an entry about the models that share a task.
+fn shared_event(entry: &Entry) -> Option<Event> {
+    let text = match entry {
+        Entry::PartStarted { part, worker, model } => {
+            let (number, title) = (part.number, &part.title);
+            format!("Part {number}, {title}: {model} does it, in task {worker}.")
+        }
+        Entry::PartEnded { worker, outcome } => {
+            format!("The part of task {worker} {}.", outcome.describe().trim_end_matches('.'))
+        }
+        Entry::Submitted { .. } => "The changes are complete.".to_owned(),
+        Entry::Noted { text, .. } => format!("Noted for the others: {text}"),
+        _ => return None,
+    };
+    Some(Event::Part { text })
+}
+
+/// Returns the event of an entry about a review.
+fn review_event(entry: &Entry) -> Option<Event> {
+    let (proposal, text) = match entry {
+        Entry::ReviewStarted { proposal, model, .. } => (*proposal, format!("{model} reviews it.")),
+        Entry::Reviewed { proposal, report, .. } => {
+            (*proposal, format!("The review is done: {}.", report.count_text()))
+        }
+        Entry::ReviewFailed { proposal, reason, .. } => {
+            (*proposal, format!("It was not reviewed: {reason}"))
+        }
+        _ => return None,
+    };
+    Some(Event::Review { proposal, text })
 }
 
 fn commented(proposal: Seq, count: usize, is_reply: bool) -> Event {
@@ -260,7 +286,7 @@ impl PendingStatus {
     /// Converts to the wire format.
     pub fn to_proposal_status(&self) -> ProposalStatus {
         match self {
-            Self::Waiting => ProposalStatus::Waiting,
+            Self::Waiting | Self::Drafted => ProposalStatus::Waiting,
             Self::Approved | Self::Applying(_) => ProposalStatus::Approved,
             Self::Applied(_) => ProposalStatus::Applied,
             Self::Undone(_) => ProposalStatus::Undone,

@@ -15,8 +15,9 @@ use scene_schemas::review::TaskRole;
 use serde_json::{Value as Json, json};
 
 use super::chain::{CallStep, TaskChain};
+use super::parts::is_merge;
 use super::read_lines::check_read;
-use super::{LedgerState, Workflow};
+use super::{CallStatus, LedgerState, Workflow};
 use crate::tools::{self, CreationStats, Plan, REPORT_REVIEW, count_creations};
 
 /// The key in an answer that replaces unchanged content.
@@ -73,7 +74,8 @@ pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), R
         let own_steps = before().filter(|step| std::ptr::eq(step.workflow, own));
         own_steps.filter_map(|step| step.refusal()).any(|reason| reason.contains(NO_PLAN))
     };
-    if changes && own.plan.is_empty() && !was_warned() {
+    let is_planned = own.role.assigned_part().is_some() || !own.plan.is_empty();
+    if changes && !is_planned && !was_warned() {
         return refuse!(
             "{tool}: {NO_PLAN} First call start_plan with the steps of this task, each of which the \
              person can review separately. If the task is one small step, call {tool} again: it \
@@ -119,7 +121,19 @@ fn check_interaction(interaction: InteractionMode, tool: &str) -> Result<(), Ref
 fn check_role(role: TaskRole, tool: &str) -> Result<(), Refusal> {
     if tools::find_tool(tool).is_ok_and(|known| !known.is_for_role(role)) {
         return match role {
-            TaskRole::Solo => refuse!("{tool}: This task reviews no proposal; call complete."),
+            TaskRole::Solo => {
+                refuse!("{tool}: This task is yours alone. Do it yourself, and call complete.")
+            }
+            TaskRole::Lead {} => refuse!("{tool}: This task reviews no proposal; call complete."),
+            TaskRole::Worker { .. } => refuse!(
+                "{tool}: A worker asks nobody and gives nothing away. Decide yourself, say how in your \
+                 last message, and leave what is not in your part."
+            ),
+            TaskRole::Scout { .. } => {
+                refuse!(
+                    "{tool}: A scout only reads. Answer the question in a message without a call."
+                )
+            }
             TaskRole::Reviewer { .. } => {
                 refuse!(
                     "{tool}: A reviewer changes and asks nothing. Read, and end with {REPORT_REVIEW}."
@@ -200,7 +214,8 @@ pub(super) fn missing_work(own: &Workflow) -> Option<Refusal> {
              findings: a message is shown to nobody."
         )));
     }
-    if !own.guards.as_ref().is_some_and(|guards| guards.needs_script) || has_opt_out(&own.goal) {
+    let is_asked = own.guards.as_ref().is_some_and(|guards| guards.needs_script);
+    if !own.role.is_solo() || !is_asked || has_opt_out(&own.goal) {
         return None;
     }
     let done =
@@ -246,7 +261,8 @@ pub(super) fn check_plan(
              questions with it."
         );
     }
-    let Some(guards) = &own.guards else {
+    let is_merge = own.call(call).is_some_and(|(tool, _)| is_merge(tool));
+    let Some(guards) = own.guards.as_ref().filter(|_| !is_merge) else {
         return Ok(plan);
     };
     let chain = state.task_chain(workflow);
@@ -317,12 +333,27 @@ fn check_scope(
     )
 }
 
+impl Workflow {
+    /// Whether so many calls in a row were refused at some point of the task that a stronger model is to
+    /// go on, if there is one.
+    pub fn needs_stronger_model(&self) -> bool {
+        let mut in_row = 0;
+        self.calls.values().any(|call| {
+            in_row = if matches!(call.status, CallStatus::Refused(_)) { in_row + 1 } else { 0 };
+            in_row >= REFUSED
+        })
+    }
+}
+
 /// Returns the entries after a refusal. After several refusals in a row the model is told to change
 /// its approach, and finally the user has to decide.
 pub(super) fn after_refusal(state: &LedgerState, workflow: Seq, call: Seq) -> Vec<Entry> {
     let Some(own) = state.workflow(workflow).filter(|own| own.guards.is_some()) else {
         return Vec::new();
     };
+    if own.call(call).is_some_and(|(tool, _)| is_merge(tool)) {
+        return Vec::new();
+    }
     let spoken = own.talk.last_input().unwrap_or(workflow);
     let since = |step: &CallStep<'_>| step.seq > spoken && step.seq < call;
     let steps: Vec<CallStep<'_>> = state.task_chain(workflow).steps().filter(since).collect();

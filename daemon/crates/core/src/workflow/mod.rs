@@ -5,6 +5,7 @@
 //! next work. The shell acts on entries only after they are durable, and drops work that is no
 //! longer wanted. Scenes are caches of the shell and not part of this state.
 
+mod actions;
 mod agent;
 mod chain;
 mod comments;
@@ -13,6 +14,8 @@ mod dependencies;
 mod endings;
 mod events;
 mod guards;
+mod outcome;
+mod parts;
 mod permission;
 mod prompt_status;
 mod read_lines;
@@ -26,27 +29,26 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use scene_schemas::Command;
 use scene_schemas::entry::{
     Approver, AttachmentSnapshot, Entry, Finish, Guards, InteractionMode, Place, Record, Replay,
     Seq, Step, TaskContext,
 };
 use scene_schemas::permission::Permission;
-use scene_schemas::proposal::{
-    Ack, ImplicitTarget, ImplicitTargetReason, Mode, Proposal, WarningKind,
-};
+use scene_schemas::proposal::{Ack, ImplicitTarget, ImplicitTargetReason, Mode, Proposal};
 use scene_schemas::review::TaskRole;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
-use crate::prompt::{self, CallOutcome, UNMERGED, attachment_text};
+use crate::prompt::{self, UNMERGED, attachment_text};
 
 pub use self::decide::{AGENT, CALLS, WorkflowInput, decide};
 pub use self::events::{brief_json, events_of};
 pub use self::guards::check_call;
+pub use self::parts::{PartProgress, is_merge, refinement_request};
 pub use self::reviews::{ProposalReview, ReviewState, check_reviewable};
 pub use self::talk::{ModelConversation, ModelTrouble};
 
 use self::comments::TaskComments;
+use self::parts::TaskParts;
 use self::permission::GrantedPermissions;
 use self::reviews::TaskReviews;
 use self::rules::TaskRules;
@@ -99,6 +101,8 @@ pub struct Workflow {
     comments: TaskComments,
     /// The reviews of its proposals.
     reviews: TaskReviews,
+    /// The parts that other models do.
+    parts: TaskParts,
     /// The rules that the user added.
     rules: TaskRules,
     /// Whether its calls may play the game in Studio.
@@ -144,6 +148,8 @@ pub struct PendingProposal {
 #[derive(Debug, Clone, PartialEq)]
 pub enum PendingStatus {
     Waiting,
+    /// It is the change of a worker, which becomes a part of its lead's result.
+    Drafted,
     Approved,
     /// The target is about to replace the file; the acknowledgement to record.
     Applying(Box<Ack>),
@@ -162,7 +168,7 @@ pub enum PendingStatus {
 impl PendingStatus {
     /// Whether the proposal may still change the place.
     pub fn is_pending(&self) -> bool {
-        matches!(self, Self::Waiting | Self::Approved | Self::Applying(_))
+        matches!(self, Self::Waiting | Self::Drafted | Self::Approved | Self::Applying(_))
     }
 }
 
@@ -185,6 +191,10 @@ pub enum WantedWork {
     Answer(Seq),
     /// Wait for the user to resume after a failure.
     GoAhead,
+    /// Merge the submitted proposals with those of other workers.
+    Merge,
+    /// End the task, all of whose submitted proposals are decided.
+    Close,
     /// Request the driver's next message.
     Reply,
 }
@@ -244,6 +254,7 @@ impl LedgerState {
                 proposals: BTreeMap::new(),
                 comments: TaskComments::default(),
                 reviews: TaskReviews::default(),
+                parts: TaskParts::default(),
                 rules: TaskRules::default(),
                 permissions: GrantedPermissions::default(),
                 talk: ModelConversation::default(),
@@ -357,6 +368,10 @@ impl Workflow {
 
     fn apply_entry(&mut self, seq: Seq, entry: &Entry) {
         match entry {
+            Entry::PartStarted { .. }
+            | Entry::PartEnded { .. }
+            | Entry::Submitted { .. }
+            | Entry::Noted { .. } => self.parts.apply_entry(seq, entry),
             Entry::Started { .. } => {}
             Entry::Context { context } => self.context = Some(context.as_ref().clone()),
             Entry::Cleared {} => self.is_cleared = true,
@@ -364,23 +379,17 @@ impl Workflow {
             Entry::Erased {} => (self.is_cleared, self.is_erased) = (true, true),
             // The call of a message tool is still open when its text is recorded.
             Entry::Said { text, .. } if self.has_open_call() => self.talk.add_message(seq, text),
+            Entry::Notified { .. } => {
+                self.parts.apply_entry(seq, entry);
+                self.talk.apply_entry(seq, entry);
+            }
             Entry::Said { .. }
-            | Entry::Notified { .. }
             | Entry::Requested { .. }
             | Entry::Replied { .. }
             | Entry::RequestFailed { .. }
             | Entry::Resumed {}
             | Entry::Summarised { .. } => self.talk.apply_entry(seq, entry),
-            Entry::Asked { text, attached } => match self.open_question() {
-                Some(call) => {
-                    let context =
-                        attachment_text(attached).map_or(String::new(), |it| format!("\n\n{it}"));
-                    self.settle_call(call, CallStatus::Answered(format!("{text}{context}").into()));
-                    self.talk.add_images(seq, attached);
-                    self.talk.resume(seq);
-                }
-                None => self.talk.apply_entry(seq, entry),
-            },
+            Entry::Asked { text, attached } => self.apply_message(seq, entry, text, attached),
             Entry::Called { tool, args, id, flaw } => {
                 let call = WorkflowCall {
                     tool: tool.clone(),
@@ -441,7 +450,7 @@ impl Workflow {
                 self.note_revision(seq, *call, proposal);
                 let proposal = proposal.as_ref().clone();
                 let pending =
-                    PendingProposal { proposal, call: *call, status: PendingStatus::Waiting };
+                    PendingProposal { proposal, call: *call, status: self.initial_status() };
                 self.proposals.insert(seq, pending);
             }
             Entry::Finished { outcome, summary } => {
@@ -450,6 +459,25 @@ impl Workflow {
             }
             entry => self.read_proposals(entry),
         }
+    }
+
+    /// Applies a message of the user: the answer to an open question, or a further request.
+    fn apply_message(
+        &mut self,
+        seq: Seq,
+        entry: &Entry,
+        text: &str,
+        attached: &[AttachmentSnapshot],
+    ) {
+        let Some(call) = self.open_question() else {
+            self.parts.apply_entry(seq, entry);
+            self.talk.apply_entry(seq, entry);
+            return;
+        };
+        let context = attachment_text(attached).map_or(String::new(), |it| format!("\n\n{it}"));
+        self.settle_call(call, CallStatus::Answered(format!("{text}{context}").into()));
+        self.talk.add_images(seq, attached);
+        self.talk.resume(seq);
     }
 
     /// Updates the status of proposals.
@@ -521,6 +549,10 @@ impl Workflow {
             | Entry::ReviewStarted { .. }
             | Entry::Reviewed { .. }
             | Entry::ReviewFailed { .. }
+            | Entry::PartStarted { .. }
+            | Entry::PartEnded { .. }
+            | Entry::Submitted { .. }
+            | Entry::Noted { .. }
             | Entry::Answered { .. }
             | Entry::Refused { .. }
             | Entry::Planned { .. }
@@ -570,7 +602,7 @@ impl Workflow {
                 let (tool, args) = (tool.clone(), args.clone());
                 return Some(WantedWork::Plan { call, tool, args });
             }
-            let waiting = self.first_waiting();
+            let waiting = self.first_waiting().filter(|_| !self.holds_back());
             // A file is written once for all proposals of a task. Studio applies each change
             // separately, and the calls of an agent are independent.
             let is_each = self.place.studio_place().is_some() || self.agent_name().is_some();
@@ -581,7 +613,8 @@ impl Workflow {
                 let allowed: Vec<(Seq, Approver)> = waiting
                     .filter_map(|(seq, it)| Some((*seq, self.unasked_approver(&it.proposal)?)))
                     .collect();
-                return Some(if allowed.is_empty() {
+                let is_reviewed = self.running_reviews().next().is_some();
+                return Some(if allowed.is_empty() || is_reviewed {
                     WantedWork::Ask(first)
                 } else {
                     WantedWork::ApproveUnasked(allowed)
@@ -600,6 +633,11 @@ impl Workflow {
             Some(WantedWork::Answer(call))
         } else if self.talk.trouble().is_some() {
             Some(WantedWork::GoAhead)
+        } else if self.is_submitted() {
+            Some(match self.role {
+                TaskRole::Worker { .. } => WantedWork::Merge,
+                _ => WantedWork::Close,
+            })
         } else {
             Some(WantedWork::Reply)
         }
@@ -617,79 +655,5 @@ impl Workflow {
             matches!(status, PendingStatus::Approved | PendingStatus::Applying(_))
         };
         self.proposals.iter().filter(move |(_, it)| is_due(&it.status)).map(|(seq, _)| *seq)
-    }
-
-    /// Returns the outcome of a call for the model; None if the call is not settled.
-    fn call_outcome(&self, call: &WorkflowCall) -> Option<CallOutcome> {
-        Some(match &call.status {
-            CallStatus::Open | CallStatus::Questioned(_) | CallStatus::NeedsPermission(_) => {
-                return None;
-            }
-            CallStatus::Answered(answer) => CallOutcome::Done(answer.clone()),
-            CallStatus::Refused(reason) => CallOutcome::Refused(reason.clone()),
-            CallStatus::Proposed(seq, answer) => {
-                let pending = self.proposals.get(seq)?;
-                match &pending.status {
-                    PendingStatus::Applied(_) => {
-                        CallOutcome::Done(Self::applied_answer(pending, answer.clone()))
-                    }
-                    PendingStatus::Undone(_) => CallOutcome::Refused(
-                        "It was applied, and the person then undid it in Studio.".to_owned(),
-                    ),
-                    PendingStatus::Rejected(_) if let Some(text) = self.comments_text(*seq) => {
-                        CallOutcome::Refused(text)
-                    }
-                    PendingStatus::Rejected(reason) => CallOutcome::Refused(match reason {
-                        Some(reason) => format!("The person rejected it: {reason}"),
-                        None => "The person rejected it.".to_owned(),
-                    }),
-                    PendingStatus::Failed(reason) | PendingStatus::Withdrawn(reason) => {
-                        CallOutcome::Refused(reason.clone())
-                    }
-                    PendingStatus::Waiting
-                    | PendingStatus::Approved
-                    | PendingStatus::Applying(_) => return None,
-                }
-            }
-        })
-    }
-
-    /// Returns the answer to a call whose proposal was applied, with the lints that it introduced.
-    fn applied_answer(pending: &PendingProposal, answer: Json) -> Json {
-        let found = pending.proposal.warnings.iter().filter(|it| it.kind == WarningKind::Lint);
-        let found: Vec<&str> = found.map(|it| it.text.as_str()).collect();
-        let mut answer = Self::changed_answer(pending, answer);
-        if found.is_empty() {
-            return answer;
-        }
-        match &mut answer {
-            Json::Object(_) => {
-                answer["newFindings"] = json!(found);
-                answer
-            }
-            Json::Null => json!({ "newFindings": found }),
-            _ => json!({ "answer": answer, "newFindings": found }),
-        }
-    }
-
-    /// Returns the answer. If the user edited the proposal, returns only the commands that were
-    /// applied, because the answer describes the original proposal.
-    fn changed_answer(pending: &PendingProposal, answer: Json) -> Json {
-        if pending.proposal.from.is_some() {
-            return json!({ "changedByPerson": {
-                "note": "The person edited this proposal before it was applied.",
-                "paths": pending.proposal.commands.iter().map(command_path).collect::<Vec<_>>(),
-                "applied": pending.proposal.commands,
-            } });
-        }
-        answer
-    }
-}
-
-/// Returns the path of the instance that a command creates or changes.
-fn command_path(command: &Command) -> String {
-    match command {
-        Command::Create { parent, name, .. } => parent.path.child(name, None).to_string(),
-        command => command.target().path.to_string(),
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use scene_schemas::InstancePath;
 use scene_schemas::comment::{CommentSide, CommentSubject};
 use scene_schemas::entry::{Entry, Seq};
 use scene_schemas::proposal::Proposal;
@@ -73,11 +74,34 @@ impl Workflow {
         })
     }
 
-    /// Returns what a reviewer reported in its task, about a proposal of another task.
+    /// Returns the other proposals that are reviewed together with one: all that wait, if a lead has
+    /// submitted them as one result.
+    pub fn reviewed_with(&self, proposal: Seq) -> Vec<Seq> {
+        if !self.is_submitted() {
+            return Vec::new();
+        }
+        let waiting = self.proposals.keys().copied().filter(|seq| *seq != proposal);
+        waiting.filter(|seq| check_reviewable(self, *seq).is_ok()).collect()
+    }
+
+    /// Returns the proposals that a reviewer reviews, oldest first.
+    pub fn proposals_of_review(&self, reviewer: Seq) -> Vec<(Seq, &Proposal)> {
+        let is_its = |seq: &Seq| self.reviews_of(*seq).iter().any(|it| it.reviewer == reviewer);
+        let its = self.proposals.iter().filter(|(seq, _)| is_its(seq));
+        its.map(|(seq, it)| (*seq, &it.proposal)).collect()
+    }
+
+    /// Returns what a reviewer reported in its task about a proposal of another task. `reviewed` are all
+    /// proposals that it reviews: a finding belongs to the last one that shows its line, or else to the
+    /// first that changes what it is about.
     ///
     /// # Errors
     /// It ended without a report. The text says what to do next.
-    pub fn review_report(&self, proposal: &Proposal) -> Result<ReviewReport, Refusal> {
+    pub fn review_report(
+        &self,
+        proposal: Seq,
+        reviewed: &[(Seq, &Proposal)],
+    ) -> Result<ReviewReport, Refusal> {
         let reported = self.calls.values().rev().find(|call| {
             call.tool == REPORT_REVIEW && matches!(call.status, super::CallStatus::Answered(_))
         });
@@ -89,8 +113,21 @@ impl Workflow {
             );
         };
         let report = parse_report(call.args.clone())?;
+        let own = reviewed.iter().find(|(seq, _)| *seq == proposal).map(|(_, it)| *it);
+        let first = reviewed.first().map(|(seq, _)| *seq);
+        let is_its = |finding: &ReportedFinding| {
+            let path = finding.path.as_ref();
+            let shown = path.zip(finding.line).and_then(|(path, line)| {
+                let shows = |it: &Proposal| line_text(it, path, CommentSide::After, line).is_some();
+                reviewed.iter().rev().find(|(_, it)| shows(it))
+            });
+            let changed = path
+                .and_then(|path| reviewed.iter().find(|(_, it)| changes_path(it, path)))
+                .filter(|_| shown.is_none());
+            shown.or(changed).map(|(seq, _)| *seq).or(first) == Some(proposal)
+        };
         let mut findings: Vec<ReviewFinding> =
-            report.findings.into_iter().map(|it| place_finding(it, proposal)).collect();
+            report.findings.into_iter().filter(is_its).map(|it| place_finding(it, own)).collect();
         findings.sort_by_key(|it| it.severity);
         Ok(ReviewReport { summary: report.summary, findings })
     }
@@ -104,7 +141,8 @@ impl LedgerState {
             Some(TaskRole::Reviewer { proposal }) => {
                 self.find_proposal(proposal).map_or(workflow, |(task, _)| task)
             }
-            Some(TaskRole::Solo) | None => workflow,
+            Some(TaskRole::Scout { lead, .. }) => lead,
+            Some(TaskRole::Solo | TaskRole::Lead {} | TaskRole::Worker { .. }) | None => workflow,
         }
     }
 }
@@ -113,11 +151,14 @@ impl LedgerState {
 pub(super) fn start_review(
     workflow: &Workflow,
     proposal: Seq,
+    with: &[Seq],
     reviewer: Seq,
-    model: String,
+    model: &str,
 ) -> Result<Vec<Entry>, Refusal> {
     check_reviewable(workflow, proposal)?;
-    Ok(vec![Entry::ReviewStarted { proposal, reviewer, model }])
+    let with = with.iter().copied().filter(|seq| check_reviewable(workflow, *seq).is_ok());
+    let started = |proposal| Entry::ReviewStarted { proposal, reviewer, model: model.to_owned() };
+    Ok(std::iter::once(proposal).chain(with).map(started).collect())
 }
 
 /// Checks that a proposal can be reviewed now.
@@ -150,14 +191,22 @@ pub(super) fn end_review(
     }]
 }
 
+/// Whether a proposal changes an instance, or something below it.
+fn changes_path(proposal: &Proposal, path: &InstancePath) -> bool {
+    let scripts = proposal.preview.scripts.iter().map(|it| &it.path);
+    let rows = proposal.preview.rows.iter().map(|it| &it.path);
+    scripts.chain(rows).any(|it| it.segments.starts_with(&path.segments))
+}
+
 /// Finds what a finding is about. A line that the preview does not show has no quote.
-fn place_finding(finding: ReportedFinding, proposal: &Proposal) -> ReviewFinding {
+fn place_finding(finding: ReportedFinding, proposal: Option<&Proposal>) -> ReviewFinding {
     let ReportedFinding { severity, path, line, property, text } = finding;
     let on = match (path, line) {
         (None, _) => CommentSubject::Proposal {},
         (Some(path), Some(line)) => {
             let side = CommentSide::After;
-            let quote = line_text(proposal, &path, side, line).unwrap_or_default().to_owned();
+            let quote = proposal.and_then(|it| line_text(it, &path, side, line));
+            let quote = quote.unwrap_or_default().to_owned();
             CommentSubject::Line { path, side, line, quote }
         }
         (Some(path), None) => CommentSubject::Instance { path, property },

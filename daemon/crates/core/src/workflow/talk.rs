@@ -6,6 +6,7 @@
 use scene_schemas::api::{FailureKind, Setting};
 use scene_schemas::entry::{AttachmentSnapshot, Entry, Image, ModelRequestRecord, Replay, Seq};
 
+use super::parts::is_merge;
 use crate::prompt::attachment_text;
 
 /// The source of a turn.
@@ -136,6 +137,8 @@ impl ModelConversation {
                 self.turns.push((seq, TurnSource::Aloud(question.clone())));
             }
             Entry::Notified { text } => self.turns.push((seq, TurnSource::Vector(text.clone()))),
+            // Its model did not make this call, and does not hear of it.
+            Entry::Called { tool, .. } if is_merge(tool) => {}
             Entry::Called { .. } => {
                 self.vain = 0;
                 self.turns.push((seq, TurnSource::Call(seq)));
@@ -203,6 +206,10 @@ impl ModelConversation {
             | Entry::ReviewStarted { .. }
             | Entry::Reviewed { .. }
             | Entry::ReviewFailed { .. }
+            | Entry::PartStarted { .. }
+            | Entry::PartEnded { .. }
+            | Entry::Submitted { .. }
+            | Entry::Noted { .. }
             | Entry::Answered { .. }
             | Entry::Refused { .. }
             | Entry::Planned { .. }

@@ -123,6 +123,7 @@ fn proposal(name: &str) -> Proposal {
         replaces: None,
         runs: None,
         changed_files: Vec::new(),
+        made_by: None,
     }
 }
 

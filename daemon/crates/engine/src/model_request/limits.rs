@@ -12,7 +12,7 @@ use vector_providers::client::{ModelClient, TaskModels};
 use vector_providers::config::{FILE, SpendingCaps};
 
 use super::{first_message_tokens, unix_millis};
-use crate::budget::find_exceeded_cap;
+use crate::budget::{find_exceeded_cap, paying_task};
 use crate::{Engine, EngineError, ToolDriver, UserRequest};
 
 /// The length of an answer in an estimate, in tokens.
@@ -70,7 +70,29 @@ impl Engine {
         }
         let place = state.place.clone();
         let caps = self.task_caps(workflow);
-        Ok(self.check_caps(&caps, Some(workflow), &place, client, 0.0)?)
+        match self.check_caps(&caps, Some(workflow), &place, client, 0.0)? {
+            Some(trouble) => Ok(Some(trouble)),
+            None => Ok(self.check_share(workflow, &caps)),
+        }
+    }
+
+    /// Returns why a worker may not go on although its task has money left: each may spend an equal share
+    /// of the cap of the task.
+    fn check_share(&self, workflow: Seq, caps: &SpendingCaps) -> Option<ModelTrouble> {
+        let own = self.workflow(workflow)?;
+        let part = own.role.assigned_part()?;
+        let count = self.workflow(part.lead)?.parts_of(part.call).len().max(1);
+        let share = caps.workflow? / count as f64;
+        let spent = self.requests.spending.workflow_dollars(workflow);
+        (spent >= share).then(|| ModelTrouble {
+            code: FailureKind::PaymentRequired,
+            message: format!(
+                "${spent:.2} was spent for this part, and its share of the cap is ${share:.2}."
+            ),
+            is_retryable: true,
+            hint: format!("Raise caps.workflow_usd in {FILE}, or give away fewer parts."),
+            setting: None,
+        })
     }
 
     /// Returns why the cost of a request has to be reported before it is sent: it passes a cap, or
@@ -165,7 +187,9 @@ impl Engine {
         }
         self.requests.spending.read_new_replies(self.executor.ledger())?;
         let spent = &self.requests.spending;
-        let spending = spent.capped_spending(caps, workflow, place, unix_millis());
+        let role = workflow.and_then(|it| self.workflow(it)).map(|it| it.role).unwrap_or_default();
+        let task = workflow.map(|it| paying_task(it, role));
+        let spending = spent.capped_spending(caps, task, place, unix_millis());
         Ok(find_exceeded_cap(&spending, estimate + self.open_costs(workflow)))
     }
 

@@ -55,7 +55,7 @@ macro_rules! effort {
 }
 
 /// All settings except those of single providers.
-pub const SETTINGS: [SettingSpec; 29] = [
+pub const SETTINGS: [SettingSpec; 36] = [
     setting_spec(
         "model",
         "VECTOR_MODEL",
@@ -114,6 +114,15 @@ pub const SETTINGS: [SettingSpec; 29] = [
         "50",
         "how many messages a model may write for one task",
         SettingWriter::Number(1, 1_000, |config, number| config.turn_limit = number),
+    ),
+    setting_spec(
+        "workers.seconds",
+        "VECTOR_WORKERS_SECONDS",
+        "900",
+        "how many seconds a worker may take for its part of a task; a scout may take at most 60",
+        SettingWriter::Number(1, 86_400, |config, number| {
+            config.worker_timeout = from_seconds(number);
+        }),
     ),
     setting_spec(
         "caps.day_usd",
@@ -252,6 +261,27 @@ pub const SETTINGS: [SettingSpec; 29] = [
         route!(Review),
     ),
     setting_spec(
+        "routes.work",
+        "VECTOR_ROUTE_WORK",
+        "`model`",
+        "the model for workers, which do parts of a task for a lead",
+        route!(Work),
+    ),
+    setting_spec(
+        "routes.scout",
+        "VECTOR_ROUTE_SCOUT",
+        "`model`",
+        "the model for scouts, which answer questions of a lead",
+        route!(Scout),
+    ),
+    setting_spec(
+        "routes.escalate",
+        "VECTOR_ROUTE_ESCALATE",
+        "none",
+        "the model that goes on with a task after three refused calls in a row",
+        route!(Escalate),
+    ),
+    setting_spec(
         "efforts.plan",
         "VECTOR_EFFORT_PLAN",
         "`effort`",
@@ -278,6 +308,27 @@ pub const SETTINGS: [SettingSpec; 29] = [
         "`effort`",
         "the effort for reviews",
         effort!(Review),
+    ),
+    setting_spec(
+        "efforts.work",
+        "VECTOR_EFFORT_WORK",
+        "`effort`",
+        "the effort of workers",
+        effort!(Work),
+    ),
+    setting_spec(
+        "efforts.scout",
+        "VECTOR_EFFORT_SCOUT",
+        "`effort`",
+        "the effort of scouts",
+        effort!(Scout),
+    ),
+    setting_spec(
+        "efforts.escalate",
+        "VECTOR_EFFORT_ESCALATE",
+        "`effort`",
+        "the effort of the model of `routes.escalate`",
+        effort!(Escalate),
     ),
 ];
 

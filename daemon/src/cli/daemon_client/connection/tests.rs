@@ -79,6 +79,7 @@ fn request_is_sent_with_its_token_and_body() {
         attached: Vec::new(),
         interaction: InteractionMode::Ask,
         begins: false,
+        workers: false,
         request: None,
     };
     let request = RouteRequest::new(RouteId::Chat).with_body(&chat);

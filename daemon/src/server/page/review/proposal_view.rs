@@ -145,6 +145,7 @@ fn remarks_view(view: &ProposalView, replaced: &[Seq]) -> Markup {
     html! {
         ul.remarks {
             @if let Some(intent) = &proposal.implicit_target { li { (safe_line(&intent.describe())) } }
+            @for line in proposal.describe_author() { li { (safe_line(&line)) } }
             @if let Some(files) = proposal.describe_files() { li { (safe_line(&files)) } }
             @if !proposal.after.is_empty() {
                 li {

@@ -14,7 +14,12 @@ const REVIEWER: Seq = Seq(900);
 
 fn started(run: &mut Run, proposal: Seq) -> Result<Vec<Entry>, String> {
     let model = "maker/other".to_owned();
-    run.input(WorkflowInput::ReviewStarted { proposal, reviewer: REVIEWER, model })
+    run.input(WorkflowInput::ReviewStarted {
+        proposal,
+        with: Vec::new(),
+        reviewer: REVIEWER,
+        model,
+    })
 }
 
 fn states(run: &Run, proposal: Seq) -> Vec<ReviewState> {
@@ -116,7 +121,12 @@ fn reviewer_that_only_writes_is_reminded_once() {
     assert!(reminded && run.wants() == Some(WantedWork::Reply));
     run.input(WorkflowInput::Replied(said())).unwrap();
     assert_eq!(run.wants(), None);
-    let why = run.state.workflow(WORKFLOW).unwrap().review_report(&proposal("a")).unwrap_err();
+    let why = run
+        .state
+        .workflow(WORKFLOW)
+        .unwrap()
+        .review_report(Seq(7), &[(Seq(7), &proposal("a"))])
+        .unwrap_err();
     assert!(why.0.contains("maker/other ended the review without a report"), "{}", why.0);
 }
 
@@ -142,7 +152,8 @@ fn findings_are_placed_in_the_proposal_and_sorted() {
         ScriptDiff { command: 0, path: path_of_shop, left_out: false, added: 3, removed: 0, hunks };
     let mut changed = proposal("a");
     changed.preview.scripts.push(script);
-    let report = run.state.workflow(WORKFLOW).unwrap().review_report(&changed).unwrap();
+    let report =
+        run.state.workflow(WORKFLOW).unwrap().review_report(Seq(7), &[(Seq(7), &changed)]).unwrap();
     let severities: Vec<FindingSeverity> = report.findings.iter().map(|it| it.severity).collect();
     assert_eq!(severities, [High, High, Medium, Low]);
     let line = |line, quote: &str| CommentSubject::Line {

@@ -228,6 +228,7 @@ mod tests {
             replaces: None,
             runs: None,
             changed_files: Vec::new(),
+            made_by: None,
         };
         let predicted = Ack {
             file: None,
