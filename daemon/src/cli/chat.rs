@@ -22,6 +22,7 @@ use super::chat_prompt::ChatPrompt;
 use super::edit::{decide_all, entry_listener};
 use super::file_mentions::FileMentions;
 use super::place_arg::{PlaceArg, read_mentions};
+use super::review_requirement::{NO_REVIEWER, is_review_required};
 use super::terminal::{Terminal, print_status};
 use super::{DecideArgs, ExitStatus, interrupt, model, session_chat};
 use crate::daemon::settings_store::load_settings;
@@ -151,6 +152,9 @@ fn chat_in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Resul
         ""
     };
     print_status(&format!("{} answers. Type /help for commands. {how}", driver.name()));
+    if is_review_required(home, at.settings_folder())? {
+        print_status(&format!("note: {NO_REVIEWER}"));
+    }
     let source = FileMentions::new(at, &ledger, &target);
     let mut prompt = ChatPrompt::new(&terminal, &source)?;
     loop {
@@ -228,6 +232,7 @@ impl ChatTask<'_> {
         let mut run =
             WorkflowRun::start(ledger, (target, scene), user_request, driver, mode, listener)?;
         run.set_play_check(!args.no_play);
+        run.set_review_required(is_review_required(home, at.settings_folder())?);
         run.set_spending_limits(limits, terminal.can_ask());
         decide_all(&mut run, &args.decide, terminal, &calls, false, home)?;
         Ok(())

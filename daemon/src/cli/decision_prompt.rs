@@ -21,6 +21,7 @@ use super::comment_prompt::write_comments;
 use super::edit::ReviewState;
 use super::edit_prompt::{OwnProposal, edit_proposal};
 use super::keep_prompt::{KEEP_HELP, KeptScripts, choose_scripts, keep_key};
+use super::review_requirement::NO_REVIEWER;
 use super::rule_prompt::{RuleAnswer, ask_rule};
 use super::style::{PaintKind, TextStyle, terminal_line};
 use super::terminal::{Terminal, print_status};
@@ -56,7 +57,9 @@ pub(super) fn ask_decision(
     let Some(proposal) = find_proposal(run, seq) else {
         return Ok(PromptFlow::Continue);
     };
-    if session.approve_all_as.is_some() && confirm_twice(seq, terminal)? {
+    if session.approve_all_as.is_some()
+        && run.missing_review(seq).is_none()
+        && confirm_twice(seq, terminal)? {
         run.approve(seq, Approver::Person, true)?;
         return Ok(PromptFlow::Continue);
     }
@@ -122,6 +125,10 @@ fn approve_proposal(
     by: Approver,
     terminal: &Terminal,
 ) -> anyhow::Result<bool> {
+    if run.missing_review(seq).is_some() {
+        print_status(NO_REVIEWER);
+        return Ok(false);
+    }
     let twice = needs_second_confirmation(proposal);
     if twice && !confirm_twice(seq, terminal)? {
         return Ok(false);
@@ -153,6 +160,10 @@ fn change_rules(run: &mut WorkflowRun, seq: Seq, terminal: &Terminal) -> anyhow:
     let active = active_rules(workflow);
     match ask_rule(terminal, &offered, &active)? {
         RuleAnswer::Back => Ok(false),
+        RuleAnswer::Add(_) if run.missing_review(seq).is_some() => {
+            print_status(NO_REVIEWER);
+            Ok(false)
+        }
         RuleAnswer::Add(rule) => {
             run.approve_with_rule(seq, Approver::Person, rule)?;
             Ok(true)

@@ -27,6 +27,7 @@ use super::call_log::CallLog;
 use super::card_links::CardLinks;
 use super::decision_prompt::{self, PromptFlow};
 use super::place_arg::{PlaceArg, read_mentions};
+use super::review_requirement::{NO_REVIEWER, refuse_unreviewed};
 use super::terminal::{Terminal, print_status};
 use super::{DecideArgs, ExitStatus, ModeName, interrupt, interrupted_runs, model, replan_notice};
 use crate::daemon::settings_store::load_settings;
@@ -134,6 +135,7 @@ impl EditTask<'_> {
         }
         let out = self.out;
         if !self.dry_run {
+            refuse_unreviewed(home, self.at.settings_folder())?;
             let ledger = Arc::new(Ledger::open(home)?);
             let written = self.at.ledger_file()?;
             let recovered = recover_runs(&ledger, out.unwrap_or(&written))?;
@@ -476,6 +478,10 @@ fn decide_one(
         .workflow()
         .and_then(|workflow| workflow.proposal(proposal))
         .is_some_and(|pending| needs_second_confirmation(&pending.proposal));
+    if session.approve_all_as.is_some() && run.missing_review(proposal).is_some() {
+        print_status(NO_REVIEWER);
+        return Ok(false);
+    }
     if let Some(by) = session.approve_all_as
         && (!twice || session.force)
     {

@@ -55,6 +55,7 @@ mod render;
 mod replan_notice;
 mod revert;
 mod review;
+mod review_requirement;
 mod rule_prompt;
 mod run;
 mod serve;

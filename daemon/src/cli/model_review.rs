@@ -36,11 +36,13 @@ pub(super) fn ask_review(
     let mut now = fetch()?;
     if !is_running(&now) {
         let request = RouteRequest::new(RouteId::ReviewProposal).with_id(view.seq);
-        if let Err(refused) = daemon.call::<WorkflowStarted>(&request) {
+        let refused = daemon.call::<WorkflowStarted>(&request).err();
+        now = fetch()?;
+        // A review that is required may have started by itself meanwhile.
+        if let Some(refused) = refused.filter(|_| !is_running(&now)) {
             print_status(&format!("note: {refused:#}"));
             return Ok(now);
         }
-        now = fetch()?;
     }
     let model = now.reviews.last().map_or_else(String::new, |it| it.model.clone());
     terminal.show_aside(&format!(

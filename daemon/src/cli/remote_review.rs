@@ -7,7 +7,7 @@ use std::ops::Range;
 use scene_schemas::Command;
 use scene_schemas::api::{
     Decision, DecisionRequest, DecisionResponse, MemberRows, ProposalPart, ProposalStatus,
-    ProposalView, ProposedScript, RevokeRule, RouteId, WorkflowView,
+    ProposalView, ProposedScript, ReviewStatus, RevokeRule, RouteId, WorkflowView,
 };
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
@@ -87,6 +87,16 @@ impl RemoteReview<'_> {
         if view.status != ProposalStatus::Waiting {
             // The mode that the user chose has already approved it.
             return Ok(CardOutcome::Elsewhere);
+        }
+        let reviewed;
+        let view = if self.yes && view.unreviewed.is_some() && !has_failed_review(view) {
+            reviewed = ask_review(self.daemon, view, self.terminal)?;
+            &reviewed
+        } else {
+            view
+        };
+        if let Some(text) = &view.unreviewed {
+            print_status(&format!("note: {text}"));
         }
         if self.yes && (!view.needs_twice || self.force) {
             let done = self
@@ -291,6 +301,11 @@ impl RemoteReview<'_> {
         print_status(&format!("note: This was decided elsewhere in the meantime. {sentence}"));
         Ok(Some(CardOutcome::Elsewhere))
     }
+}
+
+/// Whether the last review of a proposal ended without a report.
+fn has_failed_review(view: &ProposalView) -> bool {
+    view.reviews.last().is_some_and(|it| it.state == ReviewStatus::Failed)
 }
 
 /// A card of the daemon that is edited.

@@ -354,7 +354,8 @@ fn is_soon_approved(covered: &mut BTreeMap<Seq, Instant>, view: &ProposalView) -
 /// None if the proposal's place is not of this daemon.
 fn summary_of(view: &ProposalView) -> Option<PendingSummary> {
     let session = view.session.clone()?;
-    Some(PendingSummary::from_proposal(view.workflow, view.seq, session, &view.proposal))
+    let summary = PendingSummary::from_proposal(view.workflow, view.seq, session, &view.proposal);
+    Some(PendingSummary { needs_review: view.unreviewed.is_some(), ..summary })
 }
 
 /// The place of a card, and who requested it.

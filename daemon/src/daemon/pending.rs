@@ -2,6 +2,7 @@
 
 use std::iter::successors;
 use std::ops::Range;
+use std::sync::Arc;
 
 use scene_schemas::api::{
     DecisionRequest, DecisionResponse, Failure, ProposalCard, ProposalView, Proposals,
@@ -14,7 +15,9 @@ use vector_core::workflow::{PendingProposal, PendingStatus, Workflow};
 use vector_engine::read_member_rows;
 use vector_ledger::Ledger;
 
-use super::views::{is_elsewhere, ledger_failure, not_found, proposal_card, proposal_view};
+use super::views::{
+    is_elsewhere, ledger_failure, not_found, proposal_card, proposal_view, unreviewed_text,
+};
 use super::{DaemonActor, DaemonHandle, PendingSummary};
 use crate::session::{Answer, SessionMessage, engine_failure};
 
@@ -31,9 +34,12 @@ pub struct PendingCount {
 
 impl DaemonActor {
     fn list_proposals(&mut self) -> Result<Proposals, Failure> {
+        let event_hub = Arc::clone(&self.event_hub);
         let view =
             |ledger: &Ledger, workflow: &Workflow, name, (seq, _): (Seq, &PendingProposal)| {
-                proposal_view(ledger, workflow, name, seq)
+                let unreviewed = unreviewed_text(&event_hub, workflow, seq);
+                let view = proposal_view(ledger, workflow, name, seq)?;
+                Some(ProposalView { unreviewed, ..view })
             };
         let mut proposals = self.collect_pending(view)?;
         proposals.sort_unstable_by_key(|it| it.seq);
@@ -42,13 +48,12 @@ impl DaemonActor {
 
     /// Lists summaries of the pending proposals, without their changes.
     fn list_pending(&mut self) -> Result<Vec<PendingSummary>, Failure> {
+        let event_hub = Arc::clone(&self.event_hub);
         let of = |_: &Ledger, workflow: &Workflow, name, (seq, it): (Seq, &PendingProposal)| {
-            Some(PendingSummary::from_proposal(
-                name,
-                seq,
-                workflow.place.session_id(),
-                &it.proposal,
-            ))
+            let session = workflow.place.session_id();
+            let summary = PendingSummary::from_proposal(name, seq, session, &it.proposal);
+            let needs_review = unreviewed_text(&event_hub, workflow, seq).is_some();
+            Some(PendingSummary { needs_review, ..summary })
         };
         let mut waiting = self.collect_pending(of)?;
         waiting.sort_unstable_by_key(|it| it.seq);
@@ -87,15 +92,22 @@ impl DaemonActor {
     }
 
     fn view_proposal(&mut self, seq: Seq) -> Result<ProposalView, Failure> {
-        let view =
-            |ledger: &Ledger, workflow: &Workflow, name| proposal_view(ledger, workflow, name, seq);
+        let event_hub = Arc::clone(&self.event_hub);
+        let view = |ledger: &Ledger, workflow: &Workflow, name| {
+            let unreviewed = unreviewed_text(&event_hub, workflow, seq);
+            Some(ProposalView { unreviewed, ..proposal_view(ledger, workflow, name, seq)? })
+        };
         let mut view = self.with_workflow(seq, view)?.ok_or_else(|| not_found(seq))?;
         view.touched_by = self.find_touching(seq)?;
         Ok(view)
     }
 
     fn view_card(&mut self, seq: Seq, lines: usize) -> Result<ProposalCard, Failure> {
-        let view = |_: &Ledger, workflow: &Workflow, _| proposal_card(workflow, seq, lines);
+        let event_hub = Arc::clone(&self.event_hub);
+        let view = |_: &Ledger, workflow: &Workflow, _| {
+            let unreviewed = unreviewed_text(&event_hub, workflow, seq);
+            Some(ProposalCard { unreviewed, ..proposal_card(workflow, seq, lines)? })
+        };
         let mut card = self.with_workflow(seq, view)?.ok_or_else(|| not_found(seq))?;
         card.notes.extend(TouchingProposal::describe_all(&self.find_touching(seq)?));
         Ok(card)

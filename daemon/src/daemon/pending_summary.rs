@@ -51,6 +51,8 @@ pub struct PendingSummary {
     pub extent: ChangeExtent,
     /// Whether it is a small step, which may be decided together with others of its task.
     pub is_small_step: bool,
+    /// Whether it can be approved only after a review that it does not have.
+    pub needs_review: bool,
 }
 
 impl PendingSummary {
@@ -70,12 +72,14 @@ impl PendingSummary {
             after: it.after.clone(),
             extent: ChangeExtent::from_proposal(it),
             is_small_step: policy::is_small_step(it),
+            needs_review: false,
         }
     }
 
-    /// Whether it is only additive and has no warnings and no new errors.
+    /// Whether it is only additive, has no warnings and no new errors, and can be approved now.
     pub fn is_plain(&self) -> bool {
-        self.class == Class::Additive && self.warnings == 0 && !self.has_new_errors
+        let is_quiet = self.warnings == 0 && !self.has_new_errors;
+        self.class == Class::Additive && is_quiet && !self.needs_review
     }
 }
 
@@ -100,6 +104,6 @@ pub fn batch_approvable(
 /// Returns the small steps of one task that are approved together. A single step is decided like any
 /// other proposal.
 pub fn grouped_steps(waiting: &[PendingSummary], of_task: &[&PendingSummary]) -> BTreeSet<Seq> {
-    let steps = batch_approvable(waiting, of_task, |it| it.is_small_step);
+    let steps = batch_approvable(waiting, of_task, |it| it.is_small_step && !it.needs_review);
     if steps.len() > 1 { steps } else { BTreeSet::new() }
 }

@@ -178,6 +178,7 @@ pub(super) fn proposal_view(
         rules: offered_rules(pending),
         comments: workflow.comments_on(seq).map(|(it, reply)| comment_view(it, reply)).collect(),
         reviews: workflow.reviews_of(seq).iter().map(review_view).collect(),
+        unreviewed: None,
         revision: workflow.revision_of(seq),
         revises: workflow.commented_version_of(seq),
         is_covered: workflow.is_covered(seq),
@@ -223,7 +224,19 @@ pub(super) fn proposal_card(workflow: &Workflow, seq: Seq, lines: usize) -> Opti
         edited,
         comments: comments.map(|(it, reply)| comment_view(it, reply)).collect(),
         reviews: workflow.reviews_of(seq).iter().map(review_view).collect(),
+        unreviewed: None,
     })
+}
+
+/// Returns why a proposal cannot be approved for want of a review, and what to do next; None if it can
+/// be.
+pub(super) fn unreviewed_text(
+    event_hub: &EventHub,
+    workflow: &Workflow,
+    seq: Seq,
+) -> Option<String> {
+    let gate = event_hub.slot(&workflow.place.session_id())?.review_gate();
+    gate.find_obstacle(workflow, seq).map(|it| it.text())
 }
 
 /// Returns a review of a proposal as clients show it.

@@ -6,6 +6,7 @@
 //! happened.
 
 mod connected_clients;
+mod review_gate;
 mod token_hash;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -20,6 +21,7 @@ use scene_schemas::entry::Seq;
 use tokio::sync::{Notify, watch};
 
 pub use self::connected_clients::ConnectedClients;
+pub use self::review_gate::{ApprovalObstacle, ReviewDemand, ReviewGate};
 pub use self::token_hash::TokenHash;
 
 /// The number of events that are kept.
@@ -130,6 +132,7 @@ struct SlotState {
     work: Vec<Work>,
     need: Option<SessionNeed>,
     stopped_workflows: Vec<Seq>,
+    review_gate: Arc<ReviewGate>,
     size: MirrorSize,
     last_poll: Instant,
     /// Whether the absence of its plugin was noticed already.
@@ -281,6 +284,7 @@ impl EventHub {
                 work: Vec::new(),
                 need: Some(SessionNeed::Snapshot),
                 stopped_workflows: Vec::new(),
+                review_gate: Arc::default(),
                 size: MirrorSize::default(),
                 last_poll: Instant::now(),
                 is_missed: false,

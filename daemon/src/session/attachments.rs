@@ -165,8 +165,8 @@ impl SessionActor {
         Ok(gathered)
     }
 
-    /// Returns the folder whose files a request may mention.
-    fn mention_folder(&self) -> Option<PathBuf> {
+    /// Returns the folder whose files a request may mention, and whose settings apply to the place.
+    pub(super) fn mention_folder(&self) -> Option<PathBuf> {
         let linked = || Some(self.engine.linked_project()?.project_folder().to_owned());
         self.engine.settings_folder().or_else(linked)
     }

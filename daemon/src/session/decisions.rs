@@ -150,7 +150,7 @@ impl SessionActor {
         self.engine.revise_proposal(seq, |draft| draft_by_hand(draft, proposal, edits))
     }
 
-    fn check_approvable(&self, seq: Seq) -> Result<(), Failure> {
+    fn check_approvable(&mut self, seq: Seq) -> Result<(), Failure> {
         if self.active_settings.is_dry_run() {
             return Err(failure(
                 FailureKind::Settled,
@@ -159,6 +159,7 @@ impl SessionActor {
             ));
         }
         self.engine.check_readable().map_err(|refusal| engine_failure(&refusal.into()))?;
+        self.check_reviewed(seq)?;
         let first = self.engine.blocking_proposal(seq);
         let Some((first, (_, below))) =
             first.and_then(|it| Some((it, self.engine.find_proposal(it)?)))

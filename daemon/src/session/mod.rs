@@ -64,7 +64,7 @@ use vector_engine::{
 };
 use vector_rojo_project::{FileChanges, RojoProject};
 
-use crate::event_hub::{EventHub, MirrorSize, SessionSlot, VisibleChange};
+use crate::event_hub::{EventHub, MirrorSize, ReviewGate, SessionSlot, VisibleChange};
 use crate::failure::failure;
 use crate::tasks::mentions::ReadMentions;
 
@@ -170,6 +170,7 @@ pub(crate) struct SessionActor {
     /// Projects that are open beside the place but could not be read yet.
     projects: Vec<PathBuf>,
     pictures: pictures::PendingPictures,
+    review_gate: ReviewGate,
 }
 
 impl SessionActor {
@@ -209,6 +210,7 @@ impl SessionActor {
             message_sender,
             projects: Vec::new(),
             pictures: pictures::PendingPictures::default(),
+            review_gate: ReviewGate::default(),
         }
     }
 

@@ -12,7 +12,7 @@ use super::SessionActor;
 
 impl SessionActor {
     /// Records a transient event. [`Self::publish`] wakes those that wait for it.
-    fn emit_progress(&self, workflow: Seq, event: Event) {
+    pub(super) fn emit_progress(&self, workflow: Seq, event: Event) {
         let record = EventRecord { seq: workflow, at: 0, workflow, event };
         self.event_hub.record_event(Some(&self.session), record, true);
     }

@@ -1,11 +1,13 @@
-//! Reviews of proposals by a model, in the session of their place.
+//! Reviews of proposals by a model, in the session of their place: those that are asked for, and those
+//! that start by themselves where every proposal needs one.
 
-use scene_schemas::api::{Failure, FailureKind, WorkflowStarted};
+use scene_schemas::api::{Event, Failure, FailureKind, WorkflowStarted};
 use scene_schemas::entry::Seq;
 use scene_schemas::review::TaskRole;
 use vector_engine::ToolDriver;
 
 use super::{SessionActor, WorkflowSlot, engine_failure};
+use crate::event_hub::{ApprovalObstacle, ReviewDemand};
 use crate::failure::failure;
 
 impl SessionActor {
@@ -31,13 +33,73 @@ impl SessionActor {
         Ok(WorkflowStarted { workflow })
     }
 
-    /// Records the results of reviews that have ended, and drops the requests of those that were cut off.
+    /// Records the results of reviews that have ended, drops the requests of those that were cut off,
+    /// and starts the reviews that are required.
     pub(super) fn settle_reviews(&mut self) {
         // A ledger error shows up again when the engine runs.
         for reviewer in self.engine.settle_reviews().unwrap_or_default() {
             if let Some(slot) = self.workflow_slots.get_mut(&reviewer) {
                 slot.active_request = None;
                 slot.is_stopped = false;
+            }
+        }
+        if !self.workflow_slots.is_empty() {
+            self.refresh_review_gate();
+            self.start_required_reviews();
+        }
+    }
+
+    /// Checks that a proposal was reviewed, if that is required at this moment.
+    pub(super) fn check_reviewed(&mut self, proposal: Seq) -> Result<(), Failure> {
+        self.refresh_review_gate();
+        let found = self.engine.find_proposal(proposal);
+        let task = found.and_then(|(task, _)| self.engine.workflow(task));
+        match task.and_then(|task| self.review_gate.find_obstacle(task, proposal)) {
+            None => Ok(()),
+            Some(ApprovalObstacle { message, hint }) => {
+                Err(failure(FailureKind::Settled, message, hint))
+            }
+        }
+    }
+
+    /// Reads whether reviews are required. The settings may change at any time, and a project can have
+    /// its own.
+    fn refresh_review_gate(&mut self) {
+        let folder = self.mention_folder();
+        self.review_gate.demand = match self.model_selector.is_review_required(folder.as_deref()) {
+            Ok(false) => ReviewDemand::Optional,
+            Ok(true) => ReviewDemand::Required,
+            Err(why) => ReviewDemand::Unknown(why),
+        };
+        let is_waiting = |seq: &Seq| {
+            self.engine.find_proposal(*seq).is_some_and(|(_, it)| it.status.is_pending())
+        };
+        self.review_gate.problems.retain(|seq, _| is_waiting(seq));
+        self.engine.set_review_required(self.review_gate.demand != ReviewDemand::Optional);
+        self.slot.set_review_gate(&self.review_gate);
+    }
+
+    /// Starts a review of each proposal that needs one, once. In a dry run, nothing can be approved
+    /// anyway.
+    fn start_required_reviews(&mut self) {
+        if self.review_gate.demand != ReviewDemand::Required || self.active_settings.is_dry_run() {
+            return;
+        }
+        for proposal in self.engine.proposals_to_review() {
+            if self.review_gate.problems.contains_key(&proposal) {
+                continue;
+            }
+            let model = self.active_settings.model();
+            let Err(Failure { message, hint, .. }) = self.start_review(proposal, model.as_deref())
+            else {
+                continue;
+            };
+            let problem = format!("{message} {hint}");
+            let text = format!("It was not reviewed: {problem}");
+            self.review_gate.problems.insert(proposal, problem);
+            self.slot.set_review_gate(&self.review_gate);
+            if let Some((task, _)) = self.engine.find_proposal(proposal) {
+                self.emit_progress(task, Event::Review { proposal, text });
             }
         }
     }

@@ -233,6 +233,9 @@ pub struct ProposalView {
     /// The reviews of it by models, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reviews: Vec<ReviewView>,
+    /// If it can be approved only after a review, and has none: why, and what to do next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreviewed: Option<String>,
     /// If a person asked for changes: the new version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<Seq>,
@@ -389,6 +392,9 @@ pub struct ProposalCard {
     /// The reviews of it by models, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reviews: Vec<ReviewView>,
+    /// If it can be approved only after a review, and has none: why, and what to do next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreviewed: Option<String>,
 }
 
 /// Rows of a command that changes many instances.

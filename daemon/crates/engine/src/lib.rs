@@ -28,6 +28,7 @@ pub mod render_input;
 mod replan;
 mod restore;
 mod revert;
+pub mod review_gate;
 mod reviews;
 pub mod settings;
 mod studio_memory;
@@ -218,6 +219,8 @@ pub struct Engine {
     /// approve it again: the mode would only ask Studio over and over.
     unpermitted_calls: BTreeSet<Seq>,
     is_dry_run: bool,
+    /// Whether a proposal is approved only after a review by a model.
+    is_review_required: bool,
     /// Whether proposals are checked by playing the game.
     has_play_check: bool,
     slow_game: SlowGame,
@@ -376,6 +379,7 @@ impl Engine {
             return Err(Refusal(format!("There is no proposal {proposal}.")).into());
         };
         let patch_id = pending.proposal.patch_id.clone();
+        self.check_reviewed(proposal)?;
         let yes =
             WorkflowInput::Approve { proposal, patch_id, by, is_confirmed_twice: twice, adds };
         if self.target.driver().live().is_some() {
@@ -431,6 +435,7 @@ impl Engine {
                     by == Approver::Rule || policy::can_auto_approve(self.mode_limit, &it.proposal);
                 is_within && !self.unpermitted_calls.contains(&it.call)
             })
+            && self.is_review_passed(proposal)
     }
 
     fn is_agent_driven(&self, workflow: Seq) -> bool {

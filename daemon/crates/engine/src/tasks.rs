@@ -38,6 +38,7 @@ impl Engine {
             unpermitted_calls: BTreeSet::new(),
             is_dry_run: false,
             has_play_check: false,
+            is_review_required: false,
             slow_game: SlowGame::default(),
         }
     }

@@ -21,6 +21,7 @@ use vector_providers::http::HttpError;
 
 use crate::fetch::{FetchResult, FetchWork};
 use crate::model_request::ModelRequest;
+use crate::review_gate::MissingReview;
 use crate::{
     Engine, EngineError, EntryListener, NextStep, Target, ToolDriver, UserRequest, read_member_rows,
 };
@@ -65,6 +66,17 @@ impl WorkflowRun {
     /// Sets whether proposals are checked by playing the game.
     pub fn set_play_check(&mut self, is_on: bool) {
         self.engine.set_play_check(is_on);
+    }
+
+    /// Sets whether a proposal is approved only after a review by a model. A run has no reviewer, so
+    /// nothing of it is approved then.
+    pub fn set_review_required(&mut self, is_required: bool) {
+        self.engine.set_review_required(is_required);
+    }
+
+    /// Returns the review that a proposal lacks; None if it can be approved without one.
+    pub fn missing_review(&self, proposal: Seq) -> Option<MissingReview> {
+        self.engine.find_missing_review(proposal)
     }
 
     /// Returns the workflow, as read from the ledger.

@@ -2,8 +2,8 @@
 //! folder, then from the environment; later ones override earlier ones.
 //!
 //! A file with an unknown setting is refused, and the error suggests the nearest name. A project's
-//! file comes with the project, so it may choose a model and lower a cap, but must not decide where
-//! keys are sent.
+//! file comes with the project, so it may choose a model, lower a cap and require reviews, but must not
+//! decide where keys are sent.
 
 pub mod editor_link;
 pub mod scratch_place;
@@ -24,7 +24,7 @@ use vector_core::prompt::ThinkingEffort;
 use vector_core::proposal::LARGE_CHANGE;
 
 pub use self::settings::{SETTINGS, SettingSpec};
-use self::settings::{SettingWriter, from_days};
+use self::settings::{REVIEW_REQUIRED, SettingWriter, from_days};
 use super::catalogue::{Catalogue, error_line};
 use super::wire::WireFormat;
 
@@ -143,6 +143,8 @@ pub struct ModelConfig {
     pub pending_limit: Option<Duration>,
     /// The share of a place, in percent, from which a proposal warns of a large change.
     pub large_change: u32,
+    /// Whether a proposal can be approved only after a model has reviewed it.
+    pub is_review_required: bool,
     /// After how many days of silence a task is erased; None if it never is.
     pub forget_days: Option<u32>,
     /// How files are opened in the user's editor.
@@ -174,6 +176,7 @@ impl Default for ModelConfig {
             capture_days: 3,
             pending_limit: Some(from_days(7)),
             large_change: LARGE_CHANGE,
+            is_review_required: false,
             forget_days: None,
             editor: EditorTemplate::default(),
             scratch: None,
@@ -214,19 +217,29 @@ pub fn load_config(
     let wrong = |error| format!("{}: {error}", models.display());
     let mut catalogue = Catalogue::from_user_file(text.as_deref()).map_err(wrong)?;
     catalogue.user_file = Some((models.clone(), text.is_some()));
-    let mut config = ModelConfig::default();
-    for (folder, origin) in [(Some(home), ValueOrigin::Home), (project, ValueOrigin::Project)] {
-        let Some(file) = folder.map(|folder| folder.join(FILE)) else {
-            continue;
-        };
-        if let Some(text) = read_optional(&file)? {
-            let wrong = |error| format!("{}: {error}", file.display());
-            config.overlay_file(&text, origin).map_err(wrong)?;
-        }
-    }
+    let mut config = ModelConfig::from_files(home, project)?;
     config.apply_environment(env, &catalogue)?;
     config.apply_to_catalogue(&mut catalogue)?;
     Ok((catalogue, config))
+}
+
+/// Reads whether a proposal can be approved only after a review, without the catalogue of models.
+///
+/// # Errors
+/// A file or the variable is wrong. The text says what is wrong, where, and what to do.
+pub fn read_review_required(
+    home: &Path,
+    project: Option<&Path>,
+    env: EnvReader<'_>,
+) -> Result<bool, String> {
+    let mut config = ModelConfig::from_files(home, project)?;
+    let setting = SETTINGS.iter().find(|it| it.key == REVIEW_REQUIRED);
+    if let Some(setting) = setting
+        && let Some(text) = env(setting.env).filter(|text| !text.is_empty())
+    {
+        config.apply_variable(setting, text)?;
+    }
+    Ok(config.is_review_required)
 }
 
 fn read_optional(file: &Path) -> Result<Option<String>, String> {
@@ -238,10 +251,26 @@ fn read_optional(file: &Path) -> Result<Option<String>, String> {
 }
 
 impl ModelConfig {
+    /// Reads the settings of Vector's folder, and of a project if there is one.
+    fn from_files(home: &Path, project: Option<&Path>) -> Result<Self, String> {
+        let mut config = Self::default();
+        for (folder, origin) in [(Some(home), ValueOrigin::Home), (project, ValueOrigin::Project)] {
+            let Some(file) = folder.map(|folder| folder.join(FILE)) else {
+                continue;
+            };
+            if let Some(text) = read_optional(&file)? {
+                let wrong = |error| format!("{}: {error}", file.display());
+                config.overlay_file(&text, origin).map_err(wrong)?;
+            }
+        }
+        Ok(config)
+    }
+
     /// Applies the settings of a file over the current ones.
     fn overlay_file(&mut self, text: &str, origin: ValueOrigin) -> Result<(), String> {
         let table: Table = text.parse().map_err(|error| error_line(&error))?;
         let (before, scope) = (self.caps, self.scope_limit);
+        let is_required = self.is_review_required;
         for (key, value) in flatten_table(table) {
             // The list of generated files is read together with the project's files.
             if key == GENERATED_KEY {
@@ -253,6 +282,8 @@ impl ModelConfig {
             self.caps = self.caps.or_lower(before);
             // A downloaded project must not widen what a model may change without confirmation.
             self.scope_limit = self.scope_limit.min(scope);
+            // Nor may it do without the reviews that the user requires.
+            self.is_review_required |= is_required;
         }
         Ok(())
     }
@@ -376,19 +407,7 @@ impl ModelConfig {
             let Some(text) = env(setting.env) else {
                 continue;
             };
-            let number = text.parse::<i64>().map(Value::from);
-            let value = match setting.writer {
-                SettingWriter::Text(_) => Value::from(text),
-                SettingWriter::Number(..) => number.unwrap_or(Value::from(text)),
-                SettingWriter::Money(_) => {
-                    text.parse::<f64>().map_or(Value::from(text), Value::from)
-                }
-                SettingWriter::Switch(_) => {
-                    text.parse::<bool>().map_or(Value::from(text), Value::from)
-                }
-            };
-            let wrong = |error| format!("the variable {}: {error}.", setting.env);
-            self.set_value(setting, &value, ValueOrigin::Environment).map_err(wrong)?;
+            self.apply_variable(setting, text)?;
         }
         let own = self.providers.keys().cloned();
         let names = catalogue.services.iter().map(|service| service.name.clone()).chain(own);
@@ -406,6 +425,19 @@ impl ModelConfig {
         let bedrock = self.providers.entry("bedrock".to_owned()).or_default();
         bedrock.region = bedrock.region.take().or(region);
         Ok(())
+    }
+
+    /// Applies a setting from its variable.
+    fn apply_variable(&mut self, setting: &SettingSpec, text: String) -> Result<(), String> {
+        let number = text.parse::<i64>().map(Value::from);
+        let value = match setting.writer {
+            SettingWriter::Text(_) => Value::from(text),
+            SettingWriter::Number(..) => number.unwrap_or(Value::from(text)),
+            SettingWriter::Money(_) => text.parse::<f64>().map_or(Value::from(text), Value::from),
+            SettingWriter::Switch(_) => text.parse::<bool>().map_or(Value::from(text), Value::from),
+        };
+        let wrong = |error| format!("the variable {}: {error}.", setting.env);
+        self.set_value(setting, &value, ValueOrigin::Environment).map_err(wrong)
     }
 
     /// Applies the settings of providers to the catalogue.

@@ -38,6 +38,14 @@ pub trait ModelSelector: Send + Sync {
         EditorTemplate::default()
     }
 
+    /// Returns whether a proposal in the folder `project` can be approved only after a review.
+    ///
+    /// # Errors
+    /// The settings cannot be read. The text says what is wrong, where, and what to do.
+    fn is_review_required(&self, _project: Option<&Path>) -> Result<bool, String> {
+        Ok(false)
+    }
+
     /// Returns which providers can be used, without the keys themselves.
     fn provider_keys(&self) -> ProviderKeys {
         ProviderKeys { answers: OFFLINE.to_owned(), ..ProviderKeys::default() }
@@ -146,6 +154,12 @@ impl ModelSelector for HomeModelSelector {
         let env = |name: &str| self.find_variable(name);
         let config = config::load_config(&self.home, None, &env);
         config.map_or_else(|_| EditorTemplate::default(), |(_, config)| config.editor)
+    }
+
+    fn is_review_required(&self, project: Option<&Path>) -> Result<bool, String> {
+        let is_home = |folder: &&Path| folder.canonicalize().ok() == self.home.canonicalize().ok();
+        let project = project.filter(|folder| !is_home(folder));
+        config::read_review_required(&self.home, project, &|name| self.find_variable(name))
     }
 
     fn list_choices(&self) -> Vec<String> {

@@ -44,7 +44,7 @@ pub use self::decide::{AGENT, CALLS, WorkflowInput, decide};
 pub use self::events::{brief_json, events_of};
 pub use self::guards::check_call;
 pub use self::parts::{PartProgress, is_merge, refinement_request};
-pub use self::reviews::{ProposalReview, ReviewState, check_reviewable};
+pub use self::reviews::{ProposalReview, ReviewProgress, ReviewState, check_reviewable};
 pub use self::talk::{ModelConversation, ModelTrouble};
 
 use self::comments::TaskComments;

@@ -43,6 +43,20 @@ pub enum ReviewState {
     Failed(String),
 }
 
+/// How far the reviews of a change have come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ReviewProgress<'w> {
+    NotStarted,
+    Running(&'w ProposalReview),
+    /// A model has finished a review of this very change.
+    Reported(&'w ReviewReport),
+    /// All reviews of it ended without a report; the last of them.
+    Failed {
+        review: &'w ProposalReview,
+        reason: &'w str,
+    },
+}
+
 impl TaskReviews {
     pub(super) fn add(&mut self, proposal: Seq, reviewer: Seq, model: &str) {
         let (model, state) = (model.to_owned(), ReviewState::Running);
@@ -64,6 +78,30 @@ impl Workflow {
     /// Returns the reviews of a proposal, oldest first.
     pub fn reviews_of(&self, proposal: Seq) -> &[ProposalReview] {
         self.reviews.by_proposal.get(&proposal).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns how far the reviews of a proposal have come. A report on another proposal of the task
+    /// counts if that proposed the same change of the same state, by its patch id.
+    pub fn review_progress(&self, proposal: Seq) -> ReviewProgress<'_> {
+        let patch_id = |seq: Seq| self.proposal(seq).map(|it| &it.proposal.patch_id);
+        let equal = self.reviews.by_proposal.iter().filter(|(seq, _)| {
+            **seq == proposal || patch_id(**seq).is_some_and(|it| Some(it) == patch_id(proposal))
+        });
+        let reported = equal.flat_map(|(_, reviews)| reviews).rev().find_map(|it| match &it.state {
+            ReviewState::Reported(report) => Some(report),
+            ReviewState::Running | ReviewState::Failed(_) => None,
+        });
+        if let Some(report) = reported {
+            return ReviewProgress::Reported(report);
+        }
+        match self.reviews_of(proposal).last() {
+            None => ReviewProgress::NotStarted,
+            Some(review) => match &review.state {
+                ReviewState::Running => ReviewProgress::Running(review),
+                ReviewState::Reported(report) => ReviewProgress::Reported(report),
+                ReviewState::Failed(reason) => ReviewProgress::Failed { review, reason },
+            },
+        }
     }
 
     /// Returns the running reviews of its proposals: each proposal with the task of the reviewer.

@@ -54,8 +54,11 @@ macro_rules! effort {
     };
 }
 
+/// The setting that requires a review before an approval.
+pub(super) const REVIEW_REQUIRED: &str = "review.required";
+
 /// All settings except those of single providers.
-pub const SETTINGS: [SettingSpec; 36] = [
+pub const SETTINGS: [SettingSpec; 37] = [
     setting_spec(
         "model",
         "VECTOR_MODEL",
@@ -204,6 +207,13 @@ pub const SETTINGS: [SettingSpec; 36] = [
         "a proposal that changes or deletes at least this share of a place, in percent, and no fewer \
          than 20 instances, is always shown to you on a card of its own",
         SettingWriter::Number(1, 100, |config, number| config.large_change = number),
+    ),
+    setting_spec(
+        REVIEW_REQUIRED,
+        "VECTOR_REVIEW_REQUIRED",
+        "false",
+        "whether a proposal can be approved only after a model has reviewed it",
+        SettingWriter::Switch(|config, is_on| config.is_review_required = is_on),
     ),
     setting_spec(
         "editor",

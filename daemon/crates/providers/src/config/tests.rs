@@ -119,6 +119,33 @@ fn project_only_narrows_scope() {
 }
 
 #[test]
+fn project_requires_reviews_and_cannot_do_without() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let read = |home: &str, project: &str, variable: Option<&str>| {
+        fs::write(one.path().join(FILE), home).unwrap();
+        fs::write(two.path().join(FILE), project).unwrap();
+        let env = |name: &str| {
+            let is_it = name == "VECTOR_REVIEW_REQUIRED";
+            variable.filter(|_| is_it).map(str::to_owned)
+        };
+        let required = read_review_required(one.path(), Some(two.path()), &env);
+        let whole = load_config(one.path(), Some(two.path()), &env);
+        assert_eq!(required, whole.map(|(_, config)| config.is_review_required));
+        required
+    };
+    let (on, off) = ("[review]\nrequired = true", "[review]\nrequired = false");
+    assert_eq!(read("", "", None), Ok(false));
+    assert_eq!(read("", on, None), Ok(true), "a project requires it");
+    assert_eq!(read(on, off, None), Ok(true), "a project does not do without");
+    assert_eq!(read(on, "", Some("false")), Ok(false), "the user's variable does");
+    assert_eq!(read(off, off, Some("true")), Ok(true));
+    let wrong = read("", "", Some("perhaps")).unwrap_err();
+    assert!(wrong.contains("VECTOR_REVIEW_REQUIRED") && wrong.contains("true or false"), "{wrong}");
+    let wrong = read("", "[review]\nrequird = true", None).unwrap_err();
+    assert!(wrong.contains("Did you mean `review.required`?"), "{wrong}");
+}
+
+#[test]
 fn provider_settings_change_address_and_wire_format() {
     let home = "[providers.lmstudio]\nbase_url = \"http://10.0.0.2:1234/v1/\"";
     let env = [("VECTOR_OPENAI_WIRE", "openai_chat"), ("AWS_REGION", "eu-west-1")];

@@ -251,7 +251,10 @@ function tick() {
   const label = one().querySelector("#approve");
   if (!label) return;
   const [some, all] = counts();
-  label.textContent = some === all ? "Approve" : `Approve ${some} of ${all}`;
+  // A part is a new proposal, which gets its own review.
+  const isUnreviewed = shown.hasAttribute("data-unreviewed");
+  for (const button of one().querySelectorAll("[data-act=approve]")) button.disabled = isUnreviewed && some === all;
+  label.textContent = some === all ? "Approve" : `${isUnreviewed ? "Keep" : "Approve"} ${some} of ${all}`;
 }
 
 addEventListener("change", ({ target }) => {
@@ -360,6 +363,10 @@ async function take(of, chosen, rule) {
   forget(of.seq);
   forgetDrafts(of.seq);
   follow(next);
+  if (view.unreviewed) {
+    toast("The selected parts are a proposal of their own", "plain", view.unreviewed);
+    return list();
+  }
   awaited.set(next, title);
   // The selected parts were seen and ticked, so only a warning requires another confirmation.
   const isDone = view.status !== "waiting" || (await approve({ seq: next, patch, base, title, twice }, rule)) !== null;

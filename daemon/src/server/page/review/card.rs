@@ -6,7 +6,7 @@ use vector_core::proposal::group_by_instance;
 use vector_core::safe_line::safe_line;
 use vector_text_edit::WordDiff;
 
-use super::model_reviews::reviews_note;
+use super::model_reviews::{reviews_note, unreviewed_note};
 use super::proposal_view::{
     ELSEWHERE, check_view, decision_group, outcome_text, reason_view, rule_menu, warnings_view,
 };
@@ -85,8 +85,9 @@ fn first_lines(view: &ProposalView) -> Markup {
 fn decision_buttons(view: &ProposalView) -> Markup {
     html! {
         @if view.session.is_some() {
+            (unreviewed_note(view))
             (decision_group(view, html! {
-                button.main type="button" data-act="decide" data-say="approve" { "Approve" }
+                button.main type="button" data-act="decide" data-say="approve" disabled[view.unreviewed.is_some()] { "Approve" }
                 button type="button" data-act="decide" data-say="reject" { "Reject" }
                 a.button href=(proposal_url(view.seq)) { "Review" }
                 (rule_menu(view, "decide"))

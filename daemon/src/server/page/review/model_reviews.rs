@@ -36,6 +36,13 @@ pub(super) fn reviews_note(view: &ProposalView) -> Markup {
     }
 }
 
+/// Renders why a pending proposal cannot be approved yet, and what to do next.
+pub(super) fn unreviewed_note(view: &ProposalView) -> Markup {
+    html! {
+        @if let Some(text) = &view.unreviewed { p.unreviewed { (safe_line(text)) } }
+    }
+}
+
 fn review_view(review: &ReviewView) -> Markup {
     html! {
         article.model-review data-key={ "review-" (review.reviewer) } data-state=(status_name(review.state)) {

@@ -118,6 +118,7 @@ fn pending_link(view: &PendingSummary, is_plain: bool) -> Markup {
             @if let Some(path) = &view.subject { span.path { (safe_line(&path.to_string())) } }
             span.row {
                 span.class { (class) }
+                @if view.needs_review { span.tag { "needs a review" } }
                 @if view.has_new_errors { span.tag.bad { "new errors" } }
                 @if view.warnings > 0 {
                     span.tag.warn { (format::count_text(view.warnings, "warning")) }

@@ -10,7 +10,7 @@ use vector_core::safe_line::safe_line;
 
 use super::comparison::comparison_view;
 use super::diff::{self, DiffLayout, ScriptTargets};
-use super::model_reviews::reviews_section;
+use super::model_reviews::{reviews_section, unreviewed_note};
 use super::{
     EarlierVersions, Surroundings, author_name, goal_line, is_decidable, optional_seq, place_name,
     proposal_url, second_question, table, unit_key,
@@ -43,7 +43,7 @@ pub(super) fn proposal_view(
     html! {
         article.proposal data-key={ "p-" (view.seq) } data-of=(view.seq) data-task=(view.workflow) data-session=[view.session.as_ref()] data-patch-id=(view.proposal.patch_id.0) data-status=(view.status.as_str())
             data-class=(format::class_name(proposal.class)) data-parts=(parts.join(" ")) data-sizes=(sizes.join(" ")) data-marks=(piece_keys(proposal, &pieces).join(" "))
-            data-replaces=(replaces.join(" ")) data-successor=[view.successor] aria-labelledby="proposal-title" {
+            data-replaces=(replaces.join(" ")) data-successor=[view.successor] data-unreviewed[view.unreviewed.is_some()] aria-labelledby="proposal-title" {
             header.about {
                 p.dim {
                     "Proposal " (view.seq) " · in " (format::place_name(place_name(task, sessions))) " · by " (author_name(task)) " · "
@@ -346,8 +346,9 @@ fn decision_form(view: &ProposalView) -> Markup {
             p.decision.dim { (ELSEWHERE) }
         } @else if is_waiting {
             div.decision {
+                (unreviewed_note(view))
                 (decision_group(view, html! {
-                    button.main type="button" data-act="approve" { span #approve { "Approve" } " " kbd { "a" } }
+                    button.main type="button" data-act="approve" disabled[view.unreviewed.is_some()] { span #approve { "Approve" } " " kbd { "a" } }
                     button type="button" data-act="reject" { "Reject " kbd { "r" } }
                     button type="button" data-act="save-edits" hidden { span {} }
                     button type="button" data-act="request-changes" hidden { span {} }
@@ -371,7 +372,7 @@ pub(super) fn rule_menu(view: &ProposalView, action: &str) -> Markup {
                 div.offers role="group" aria-label="Approve, and allow in this task" {
                     p.dim { "Approve this, and without asking for the rest of this task:" }
                     @for OfferedRule { rule, text } in &view.rules {
-                        button type="button" data-act=(action) data-say="approve" data-rule=(format::json_attribute(rule)) { (rule_text(text)) }
+                        button type="button" data-act=(action) data-say="approve" data-rule=(format::json_attribute(rule)) disabled[view.unreviewed.is_some()] { (rule_text(text)) }
                     }
                     p.dim { "You still decide on what has a security warning, a large change, or new errors." }
                 }
