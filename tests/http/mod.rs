@@ -29,6 +29,8 @@ mod pointed;
 mod project;
 #[cfg(unix)]
 mod remembered;
+#[cfg(unix)]
+mod required_reviews;
 mod reverted;
 mod reviewed;
 mod routes;

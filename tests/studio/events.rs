@@ -83,6 +83,7 @@ fn proposal_card(rows: u32, lines: u32) -> ProposalCard {
         edited: Vec::new(),
         comments: Vec::new(),
         reviews: Vec::new(),
+        unreviewed: None,
     }
 }
 

@@ -177,7 +177,7 @@ pub(super) fn proposal_view(
         touched_by: Vec::new(),
         rules: offered_rules(pending),
         comments: workflow.comments_on(seq).map(|(it, reply)| comment_view(it, reply)).collect(),
-        reviews: workflow.reviews_of(seq).iter().map(review_view).collect(),
+        reviews: workflow.reviews_of_change(seq).map(review_view).collect(),
         unreviewed: None,
         revision: workflow.revision_of(seq),
         revises: workflow.commented_version_of(seq),
@@ -223,7 +223,7 @@ pub(super) fn proposal_card(workflow: &Workflow, seq: Seq, lines: usize) -> Opti
         parts: u32::try_from(units.len()).unwrap_or(u32::MAX),
         edited,
         comments: comments.map(|(it, reply)| comment_view(it, reply)).collect(),
-        reviews: workflow.reviews_of(seq).iter().map(review_view).collect(),
+        reviews: workflow.reviews_of_change(seq).map(review_view).collect(),
         unreviewed: None,
     })
 }

@@ -80,14 +80,25 @@ impl Workflow {
         self.reviews.by_proposal.get(&proposal).map_or(&[], Vec::as_slice)
     }
 
+    /// Returns the reviews of a proposal, oldest first, with the reports on other proposals of the task
+    /// that proposed the same change of the same state, such as the one that a restart replanned.
+    pub fn reviews_of_change(&self, proposal: Seq) -> impl Iterator<Item = &ProposalReview> {
+        let patch_id = |seq: Seq| self.proposal(seq).map(|it| &it.proposal.patch_id);
+        let own = patch_id(proposal);
+        let is_equal = move |seq: Seq| own.is_some() && patch_id(seq) == own;
+        self.reviews.by_proposal.iter().flat_map(move |(seq, reviews)| {
+            let (is_own, is_equal) = (*seq == proposal, is_equal(*seq));
+            reviews.iter().filter(move |it| {
+                is_own || is_equal && matches!(it.state, ReviewState::Reported(_))
+            })
+        })
+    }
+
     /// Returns how far the reviews of a proposal have come. A report on another proposal of the task
     /// counts if that proposed the same change of the same state, by its patch id.
     pub fn review_progress(&self, proposal: Seq) -> ReviewProgress<'_> {
-        let patch_id = |seq: Seq| self.proposal(seq).map(|it| &it.proposal.patch_id);
-        let equal = self.reviews.by_proposal.iter().filter(|(seq, _)| {
-            **seq == proposal || patch_id(**seq).is_some_and(|it| Some(it) == patch_id(proposal))
-        });
-        let reported = equal.flat_map(|(_, reviews)| reviews).rev().find_map(|it| match &it.state {
+        let mut all = self.reviews_of_change(proposal).collect::<Vec<_>>().into_iter().rev();
+        let reported = all.find_map(|it| match &it.state {
             ReviewState::Reported(report) => Some(report),
             ReviewState::Running | ReviewState::Failed(_) => None,
         });
