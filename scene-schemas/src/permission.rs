@@ -1,11 +1,12 @@
 //! What a call may do only with the permission of a person: play the game in Studio, spend credits,
-//! and upload files.
+//! upload files, and have proposals reviewed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::entry::Seq;
 use crate::generation::GenerationOffer;
+use crate::review::ReviewOffer;
 use crate::upload::AssetFile;
 
 /// What a call may need the permission of a person for.
@@ -18,6 +19,8 @@ pub enum Permission {
     Generate(Box<GenerationOffer>),
     /// To upload a file as an asset, which cannot be undone.
     Upload(Box<AssetFile>),
+    /// To have a model review a proposal, which costs tokens.
+    Review(Box<ReviewOffer>),
 }
 
 impl Permission {
@@ -48,13 +51,21 @@ impl Permission {
                 file.describe(),
                 file.details()
             ),
+            Self::Review(offer) => {
+                let ReviewOffer { proposal, title, model, cost } = &**offer;
+                format!(
+                    "Have {model} review proposal {proposal} ({title})? Its first request has {cost}; \
+                     it costs more if it reads scripts."
+                )
+            }
         }
     }
 
-    /// Returns the answers that are offered. What costs something is permitted once at a time.
+    /// Returns the answers that are offered. What costs credits or cannot be undone is permitted once at a
+    /// time.
     pub fn answers(&self) -> &'static [PermissionAnswer] {
         match self {
-            Self::Playtest => {
+            Self::Playtest | Self::Review(_) => {
                 &[PermissionAnswer::Once, PermissionAnswer::Task, PermissionAnswer::No]
             }
             Self::Generate(_) | Self::Upload(_) => &[PermissionAnswer::Once, PermissionAnswer::No],
@@ -65,7 +76,7 @@ impl Permission {
     pub fn shown_model(&self) -> Option<Seq> {
         match self {
             Self::Upload(file) => file.generated,
-            Self::Playtest | Self::Generate(_) => None,
+            Self::Playtest | Self::Generate(_) | Self::Review(_) => None,
         }
     }
 }

@@ -145,6 +145,20 @@ impl ReviewReport {
     }
 }
 
+/// A review that an agent asks for, before anything is spent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReviewOffer {
+    /// The position of the proposal.
+    pub proposal: Seq,
+    /// The title of the proposal.
+    pub title: String,
+    /// The model: `PROVIDER/MODEL`.
+    pub model: String,
+    /// What its first request costs about, for display.
+    pub cost: String,
+}
+
 #[cfg(test)]
 mod tests {
     use super::FindingSeverity::{High, Low, Medium};

@@ -19,7 +19,7 @@ mod merges;
 #[cfg(unix)]
 mod model_reviews;
 #[cfg(unix)]
-mod models;
+pub(crate) mod models;
 mod noticed;
 mod opening;
 mod page;

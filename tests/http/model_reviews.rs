@@ -197,6 +197,36 @@ fn planner_without_a_model_reviews_nothing() {
 }
 
 #[test]
+fn price_of_a_review_is_told_before_it_is_asked_for() {
+    let priced = "[models.lmstudio.second]\nwindow = 100_000\noutput = 4_000\n\
+                  [models.lmstudio.second.price]\ninput = 2.0\noutput = 10.0\n";
+    let mut bench = Bench::prepared(vec![plan(), rename(), report()], ROUTE);
+    std::fs::write(bench.home.path().join("models.toml"), priced).unwrap();
+    bench.start();
+    let mut plugin = bench.plugin();
+    let proposal = proposed(&mut plugin);
+    let path = format!("/api/proposals/{proposal}/review");
+    let quote = plugin.call("GET", &path, &Json::Null).ok();
+    let (tokens, dollars) = (&quote["estimate"]["tokens"], &quote["estimate"]["dollars"]);
+    assert_eq!(quote["estimate"]["model"], "lmstudio/second");
+    // The answer counts with 1,000 tokens.
+    let expected = tokens.as_f64().unwrap() * 2.0 / 1e6 + 0.01;
+    assert!((dollars.as_f64().unwrap() - expected).abs() < 1e-9, "{quote}");
+    let text = quote["text"].as_str().unwrap();
+    assert!(text.starts_with("lmstudio/second: about ") && text.contains("tokens, $0.0"), "{text}");
+    review(&plugin, proposal);
+    assert_eq!(ended(&mut plugin), "The review is done: 2 findings: 1 high, 1 low.");
+    // It is an upper bound of what is sent.
+    let sent = bench.server.requests()[2].body.to_string().len() as u64;
+    let tokens = tokens.as_u64().unwrap();
+    assert!(tokens >= sent / 4 && tokens <= sent, "{tokens} tokens for {sent} bytes");
+    choose(&plugin, "offline");
+    let quote = plugin.call("GET", &path, &Json::Null).ok();
+    assert_eq!(quote["estimate"], Json::Null);
+    assert!(quote["text"].as_str().unwrap().contains("The offline planner reviews nothing"));
+}
+
+#[test]
 fn terminal_asks_for_a_review_and_shows_it_before_the_decision() {
     use vector_tests::person::Person;
 
@@ -207,7 +237,8 @@ fn terminal_asks_for_a_review_and_shows_it_before_the_decision() {
     command.env("VECTOR_HOME", bench.home.path());
     let mut person = Person::runs(command);
     let question = format!("Apply proposal {proposal}?");
-    person.answers(&question, "m");
+    let said = person.answers(&question, "m");
+    assert!(said.contains("m reviews it with lmstudio/second: about "), "{said}");
     let said = person.answers(&question, "n");
     for words in [
         "Reviewed by lmstudio/second: 2 findings",

@@ -23,7 +23,7 @@ pub(super) fn says(text: &str) -> Reply {
     reply(&Message { text: Some(text.to_owned()), usage, ..Message::default() })
 }
 
-pub(super) fn calls(name: &str, args: Json) -> Reply {
+pub(crate) fn calls(name: &str, args: Json) -> Reply {
     calls_for(1_000, name, args)
 }
 

@@ -8,6 +8,8 @@ mod lost;
 mod playtest;
 mod raw;
 mod refused;
+#[cfg(unix)]
+mod reviews;
 mod sdk;
 mod stdio;
 

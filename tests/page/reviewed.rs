@@ -55,6 +55,7 @@ fn finding_is_shown_beside_its_line_and_becomes_a_comment() {
     server.hold_back(0, true);
     let browser = stage.browser();
     open(&bench, &browser, proposal);
+    browser.until_shown("#one [data-quote]", "lmstudio/first: about ");
     browser.click("#one [data-act=review]");
     browser.until_shown("#one .model-review", "lmstudio/first is reviewing it");
     browser.until("!document.querySelector('#one [data-act=review]')");
@@ -86,6 +87,38 @@ fn finding_is_shown_beside_its_line_and_becomes_a_comment() {
     bench.human.until_status(proposal, "rejected");
     let comment = bench.human.shown(proposal)["comments"][0]["comment"].clone();
     assert_eq!((&comment["text"], &comment["on"]["line"]), (&json!(PROBLEM), &json!(line)));
+}
+
+#[test]
+fn approval_waits_for_the_review_that_is_required() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let report = json!({ "summary": "Read the script.", "findings": [] });
+    let server = Server::start(vec![calls("report_review", report)]);
+    lead_to(&server, &mut bench);
+    let file = ledger(&bench.home).join("vector.toml");
+    let settings = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{settings}[review]\nrequired = true\n")).unwrap();
+    choose(&bench, "lmstudio/first");
+    server.hold_back(0, true);
+    let edit = json!({ "path": SCRIPT, "search": "Config.KillDamage)", "replace": "Config.KillDamage / 2)" });
+    let proposal = bench.propose("replace_text", &edit);
+    server.wait_at_gate(1);
+    let browser = stage.browser();
+    open(&bench, &browser, proposal);
+    browser.until_shown("#one .unreviewed", "lmstudio/first is reviewing it");
+    browser.until_shown("#list", "needs a review");
+    browser.until("document.querySelector('#one .proposal[data-seen]')");
+    let approve = "document.querySelector('#one .decision [data-act=approve]')";
+    assert_eq!(browser.is(&format!("{approve}.disabled")), true);
+    let rules = "document.querySelectorAll('#one .offers button:not(:disabled)').length";
+    assert_eq!(browser.is(rules), 0);
+    server.open();
+    browser.until_shown("#one .model-review", "Reviewed by lmstudio/first: no findings");
+    browser.until(&format!("!{approve}.disabled && !document.querySelector('#one .unreviewed')"));
+    browser.until("document.querySelector('#one .proposal[data-seen]')");
+    browser.click("#one .decision > .buttons > [data-act=approve]");
+    bench.human.until_status(proposal, "applied");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Reviews of a proposal by a model, in a terminal: asks for one, waits for it, and shows what it found.
 
 use scene_schemas::api::{
-    FindingView, ProposalStatus, ProposalView, ReviewStatus, ReviewView, RouteId, WorkflowStarted,
+    FindingView, ProposalStatus, ProposalView, ReviewQuote, ReviewStatus, ReviewView, RouteId, WorkflowStarted,
 };
 use scene_schemas::entry::Seq;
 use scene_schemas::review::FindingSeverity;
@@ -16,6 +16,15 @@ pub(super) const REVIEW_HELP: &str = "  m  have a model review it, and read what
 
 /// Duration of a long poll, in seconds: the longest delay before Ctrl-C takes effect.
 const HOLD: u32 = 1;
+
+/// Shows what a review of a pending proposal would cost; nothing if no model can review it.
+pub(super) fn show_quote(daemon: &DaemonClient, proposal: Seq, terminal: &Terminal) {
+    let request = RouteRequest::new(RouteId::ReviewQuote).with_id(proposal);
+    // The price is an aside: the card is shown without it if it cannot be had.
+    if let Ok(ReviewQuote { estimate: Some(_), text }) = daemon.call::<ReviewQuote>(&request) {
+        terminal.show_aside(&format!("m reviews it with {text}"));
+    }
+}
 
 /// Asks for the review of a pending proposal, waits for it, and shows it. In a conversation, Ctrl-C
 /// ends the wait, and the review goes on. Returns the proposal as it is then.

@@ -20,7 +20,7 @@ use super::daemon_client::{DaemonClient, RouteRequest};
 use super::decision_prompt::{ChosenPieces, PieceChoice, ask_reject_reason, confirm_twice};
 use super::edit_prompt::{Edited, EditedProposal, Replacement, edit_proposal};
 use super::keep_prompt::{KEEP_HELP, KeptScripts, choose_scripts, keep_key};
-use super::model_review::{REVIEW_HELP, ask_review, render_review};
+use super::model_review::{REVIEW_HELP, ask_review, render_review, show_quote};
 use super::rule_prompt::{RuleAnswer, ask_rule};
 use super::terminal::{Terminal, print_status};
 
@@ -103,6 +103,9 @@ impl RemoteReview<'_> {
                 .send_decision(view, Decision::Approve { twice: view.needs_twice, rule: None })?;
             // Asking again would give the same result.
             return Ok(done.unwrap_or(CardOutcome::Left));
+        }
+        if self.terminal.can_ask() && view.reviews.is_empty() {
+            show_quote(self.daemon, seq, self.terminal);
         }
         let whole = card::render_full_card(seq, proposal, style);
         let more = if whole == cut { "" } else { "[v]iew all of it " };

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 use vector_core::tools;
 use vector_core::workflow::{self, AGENT, Workflow};
+use vector_engine::REQUEST_REVIEW;
 use vector_ledger::LedgerError;
 
 use super::views::{ledger_failure, session_of};
@@ -315,6 +316,8 @@ fn check_call(call: &AgentCall) -> Result<(), Failure> {
     }
     let why = match tools::find_tool(&call.tool) {
         Ok(tool) if tool.is_for_agents() => return Ok(()),
+        // An argument of proposal_status, which the MCP server makes a call of.
+        Err(_) if call.tool == REQUEST_REVIEW => return Ok(()),
         Ok(_) => format!("`{}` is not a tool for MCP clients.", call.tool),
         Err(_) => tools::unknown_tool(&call.tool, &tools::OF_THE_SERVER),
     };

@@ -91,7 +91,7 @@ pub use self::pairing::ClockFn;
 pub use self::pending::PendingCount;
 pub use self::pending_summary::{ChangeExtent, PendingSummary, batch_approvable, grouped_steps};
 pub use self::pictures::PictureTarget;
-pub(crate) use self::views::{active_rules, offered_rules};
+pub(crate) use self::views::{active_rules, offered_rules, review_view};
 
 /// A function that shows a message to the user.
 pub type Notifier = Box<dyn FnMut(&str) + Send>;

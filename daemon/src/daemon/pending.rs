@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use scene_schemas::api::{
     DecisionRequest, DecisionResponse, Failure, ProposalCard, ProposalView, Proposals,
-    ProposedScript, TouchingProposal, WorkflowStarted,
+    ProposedScript, ReviewQuote, TouchingProposal, WorkflowStarted,
 };
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Row;
@@ -230,6 +230,15 @@ impl DaemonHandle {
     pub async fn review(&self, proposal: Seq) -> Result<WorkflowStarted, Failure> {
         let session = self.run(move |daemon| daemon.session_of_entry(proposal)).await?;
         session.review(proposal).await
+    }
+
+    /// Returns what a review of a pending proposal by a model would cost, or why there is none.
+    ///
+    /// # Errors
+    /// Its place is not open.
+    pub async fn quote_review(&self, proposal: Seq) -> Result<ReviewQuote, Failure> {
+        let session = self.run(move |daemon| daemon.session_of_entry(proposal)).await?;
+        session.quote_review(proposal).await
     }
 
     /// Decides a proposal, in its session.

@@ -71,6 +71,7 @@ fn method_router(id: RouteId) -> MethodRouter<AppState> {
         RouteId::ProposalCard => handle(id, proposals::card),
         RouteId::ProposalRows => handle(id, proposals::rows),
         RouteId::ProposedScript => handle(id, proposals::script),
+        RouteId::ReviewQuote => handle(id, proposals::quote_review),
         RouteId::ReviewProposal => handle(id, proposals::review),
         RouteId::CheckScript => handle(id, luau::check),
         RouteId::CompleteScript => handle(id, luau::complete),

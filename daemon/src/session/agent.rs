@@ -20,6 +20,7 @@ use vector_ledger::LedgerError;
 use vector_place::count_noun;
 
 use super::{Reply, SessionActor, WorkflowSlot, engine_failure};
+use crate::daemon::review_view;
 use crate::event_hub::EventHub;
 use crate::failure::failure;
 
@@ -383,6 +384,10 @@ pub(crate) fn workflow_call_view(workflow: &Workflow, name: Seq, seq: Seq) -> Op
         outcome: workflow.outcome_of_call(call)?,
         on_top_of: Vec::new(),
         viewed: None,
+        reviews: workflow
+            .proposed_for(call)
+            .map(|it| workflow.reviews_of_change(it).map(review_view).collect())
+            .unwrap_or_default(),
     })
 }
 

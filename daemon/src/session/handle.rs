@@ -16,8 +16,8 @@ use std::task::{Context, Poll};
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     AgentCall, ApplyAck, ApplyReceipt, CallView, Chat, CommentReplies, DecisionRequest,
-    DecisionResponse, Failure, FailureKind, PermissionDecision, RevokeRule, SceneReceipt,
-    SceneUpdate, WorkflowStarted,
+    DecisionResponse, Failure, FailureKind, PermissionDecision, ReviewQuote, RevokeRule,
+    SceneReceipt, SceneUpdate, WorkflowStarted,
 };
 use scene_schemas::entry::Seq;
 use scene_schemas::refusal::Refusal;
@@ -219,6 +219,12 @@ impl SessionHandle {
     pub(crate) fn review(&self, proposal: Seq) -> Answer<WorkflowStarted> {
         let settings = self.active_settings.for_request();
         self.request(move |reply| SessionMessage::Review(proposal, settings, reply))
+    }
+
+    /// Returns what a review of a pending proposal would cost, or why there is none.
+    pub(crate) fn quote_review(&self, proposal: Seq) -> Answer<ReviewQuote> {
+        let settings = self.active_settings.for_request();
+        self.request(move |reply| SessionMessage::QuoteReview(proposal, settings, reply))
     }
 
     /// Makes a call for an agent. `noted` receives the call once it is recorded, `reply` once it is

@@ -28,7 +28,7 @@ use std::time::Duration;
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     ApplyAck, ApplyReceipt, CallView, DecisionRequest, DecisionResponse, EventRecord, Failure,
-    FailureKind, ProposedScript, SceneReceipt, SceneUpdate, ScriptPage, SessionId, SessionNeed,
+    FailureKind, ProposedScript, ReviewQuote, SceneReceipt, SceneUpdate, ScriptPage, SessionId, SessionNeed,
     ThinkingPhase, WorkflowStarted,
 };
 use scene_schemas::entry::{Entry, Record, Seq, StudioPlace};
@@ -113,6 +113,8 @@ pub(crate) enum SessionMessage {
     Decide(Seq, DecisionRequest, Reply<DecisionResponse>),
     /// Request of a review of a pending proposal by a model.
     Review(Seq, RequestSettings, Reply<WorkflowStarted>),
+    /// Query for what a review of a pending proposal would cost.
+    QuoteReview(Seq, RequestSettings, Reply<ReviewQuote>),
     /// Query for the resulting text of a script of a pending proposal.
     ProposedScript(Seq, usize, Reply<ProposedScript>),
     /// The user's action on a workflow.
@@ -409,6 +411,10 @@ impl SessionActor {
             SessionMessage::Review(proposal, settings, reply) => {
                 let _ = reply.send(self.start_review(proposal, settings.model.as_deref()));
             }
+            SessionMessage::QuoteReview(proposal, settings, reply) => {
+                let _ = reply.send(Ok(self.quote_review(proposal, settings.model.as_deref())));
+                return;
+            }
             SessionMessage::ProposedScript(seq, script, reply) => {
                 let found = self.engine.proposed_script(seq, script);
                 let _ = reply.send(found.map_err(|error| engine_failure(&error)));
@@ -597,6 +603,10 @@ impl SessionActor {
 
     /// Starts the fetch for a call, unless one is running.
     fn request_fetch(&mut self, workflow: Seq, call: Seq) -> NextStep {
+        if let Some(proposal) = self.engine.requested_review(call) {
+            self.answer_review_request(workflow, call, proposal);
+            return NextStep::Fetch(call);
+        }
         // All connections of a client share one turn in the queue.
         let agent =
             self.engine.workflow(workflow).and_then(Workflow::agent_name).map(str::to_owned);

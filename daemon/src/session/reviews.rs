@@ -1,10 +1,14 @@
 //! Reviews of proposals by a model, in the session of their place: those that are asked for, and those
 //! that start by themselves where every proposal needs one.
 
-use scene_schemas::api::{Event, Failure, FailureKind, WorkflowStarted};
+use scene_schemas::api::{Event, Failure, FailureKind, ReviewEstimate, ReviewQuote, WorkflowStarted};
 use scene_schemas::entry::Seq;
-use scene_schemas::review::TaskRole;
+use scene_schemas::permission::Permission;
+use scene_schemas::review::{ReviewOffer, TaskRole};
+use serde_json::json;
+use vector_core::workflow::Workflow;
 use vector_engine::ToolDriver;
+use vector_engine::fetch::FetchResult;
 
 use super::{SessionActor, WorkflowSlot, engine_failure};
 use crate::event_hub::{ApprovalObstacle, ReviewDemand};
@@ -17,13 +21,7 @@ impl SessionActor {
         proposal: Seq,
         model: Option<&str>,
     ) -> Result<WorkflowStarted, Failure> {
-        let driver = match self.driver_of(model) {
-            ToolDriver::Missing { why, .. } => {
-                let hint = "Fix the problem, or choose another model in the settings.";
-                return Err(failure(FailureKind::Provider, why, hint));
-            }
-            driver => driver.for_role(TaskRole::Reviewer { proposal }),
-        };
+        let driver = self.review_driver(proposal, model)?;
         let request =
             self.engine.review_request(proposal).map_err(|error| engine_failure(&error))?;
         self.check_first_request(&driver, &request)?;
@@ -31,6 +29,74 @@ impl SessionActor {
         let workflow = begun.map_err(|error| engine_failure(&error))?;
         self.workflow_slots.insert(workflow, WorkflowSlot::default());
         Ok(WorkflowStarted { workflow })
+    }
+
+    /// Returns the driver of a reviewer.
+    fn review_driver(
+        &self,
+        proposal: Seq,
+        model: Option<&str>,
+    ) -> Result<ToolDriver, Failure> {
+        match self.driver_of(model) {
+            ToolDriver::Missing { why, .. } => {
+                let hint = "Fix the problem, or choose another model in the settings.";
+                Err(failure(FailureKind::Provider, why, hint))
+            }
+            driver => Ok(driver.for_role(TaskRole::Reviewer { proposal })),
+        }
+    }
+
+    /// Returns what a review of a pending proposal would cost, or why no model can review it.
+    pub(super) fn quote_review(&self, proposal: Seq, model: Option<&str>) -> ReviewQuote {
+        match self.estimate_review(proposal, model) {
+            Ok(estimate) => {
+                let cost = estimate.describe();
+                let text = format!("{}: {cost} for its first request", estimate.model);
+                ReviewQuote { estimate: Some(estimate), text }
+            }
+            Err(Failure { message, .. }) => ReviewQuote { estimate: None, text: message },
+        }
+    }
+
+    /// Estimates what a review of a pending proposal costs.
+    fn estimate_review(
+        &self,
+        proposal: Seq,
+        model: Option<&str>,
+    ) -> Result<ReviewEstimate, Failure> {
+        let driver = self.review_driver(proposal, model)?;
+        self.engine.estimate_review(proposal, &driver).map_err(|error| engine_failure(&error))
+    }
+
+    /// Answers an agent that asks for a review: asks the person for the permission, or begins the review
+    /// if it is given. Its result is part of the proposal, so that the call need not wait for it.
+    pub(super) fn answer_review_request(&mut self, workflow: Seq, call: Seq, proposal: Seq) {
+        let answer = self.begin_requested_review(workflow, call, proposal);
+        let answer = answer.map_err(|Failure { message, hint, .. }| format!("{message} {hint}"));
+        if let Err(error) = self.engine.record_fetch_result(workflow, call, answer) {
+            self.stop_with_error(workflow, &error);
+        }
+    }
+
+    fn begin_requested_review(
+        &mut self,
+        workflow: Seq,
+        call: Seq,
+        proposal: Seq,
+    ) -> Result<FetchResult, Failure> {
+        let model = self.active_settings.model();
+        let estimate = self.estimate_review(proposal, model.as_deref())?;
+        let is_permitted = |task: &Workflow| task.may_request_review(call, proposal);
+        if self.engine.workflow(workflow).is_some_and(is_permitted) {
+            self.start_review(proposal, model.as_deref())?;
+            let answer = json!({ "proposal": proposal, "review": "running", "model": estimate.model });
+            return Ok(FetchResult::Answer(answer));
+        }
+        let pending = self.engine.find_proposal(proposal);
+        let title = pending.map_or_else(String::new, |(_, it)| it.proposal.title.clone());
+        let cost = estimate.describe();
+        let offer = ReviewOffer { proposal, title, model: estimate.model, cost };
+        Ok(FetchResult::NeedsPermission(Permission::Review(Box::new(offer))))
     }
 
     /// Records the results of reviews that have ended, drops the requests of those that were cut off,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::event::ProposalStatus;
+use super::reviews::ReviewView;
 use super::session::SessionId;
 use crate::comment::Comment;
 use crate::entry::Seq;
@@ -77,6 +78,9 @@ pub struct CallView {
     /// The proposal that a person opened last, within the last minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub viewed: Option<Seq>,
+    /// The reviews of its proposal by models, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviews: Vec<ReviewView>,
 }
 
 /// The outcome of a call.

@@ -69,7 +69,7 @@ pub use merge::{
     MergeEnd, MergeSide, MergeView, Merges, RecordedConflict,
 };
 pub use reveal::{RevealRequest, RevealTarget, Revealed, ScriptFile};
-pub use reviews::{FindingView, ReviewStatus, ReviewView};
+pub use reviews::{FindingView, ReviewEstimate, ReviewQuote, ReviewStatus, ReviewView};
 pub use route::{Method, ROUTES, Route, RouteId, Token, openapi_document};
 pub use scene::{
     Document, KnownProperties, NodeColumns, PluginAnswer, PluginQuery, PropertyQuery, ScenePart,

@@ -23,6 +23,49 @@ pub struct ReviewView {
     pub findings: Vec<FindingView>,
 }
 
+/// What a review costs about, before it is asked for: its first request. Each script that the reviewer
+/// reads adds to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReviewEstimate {
+    /// The model: `PROVIDER/MODEL`.
+    pub model: String,
+    /// The estimated tokens of the request.
+    pub tokens: u64,
+    /// Its estimated cost with a usual answer, in US dollars. None if the price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dollars: Option<f64>,
+}
+
+impl ReviewEstimate {
+    /// Returns the tokens and dollars, for display, such as `about 12,300 tokens, $0.04`.
+    pub fn describe(&self) -> String {
+        let hundreds = self.tokens.div_ceil(100) * 100;
+        let tokens = match hundreds / 1_000 {
+            0 => hundreds.to_string(),
+            thousands => format!("{thousands},{:03}", hundreds % 1_000),
+        };
+        let cost = match self.dollars {
+            Some(dollars) if dollars >= 0.005 => format!(", ${dollars:.2}"),
+            Some(dollars) if dollars > 0.0 => ", less than $0.01".to_owned(),
+            // A model on this machine, or an unknown price.
+            Some(_) | None => String::new(),
+        };
+        format!("about {tokens} tokens{cost}")
+    }
+}
+
+/// What a person reads before they ask for a review.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReviewQuote {
+    /// What it costs about. None if no model can review the proposal now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<ReviewEstimate>,
+    /// The model and the cost, or why no model can review it, as sentences.
+    pub text: String,
+}
+
 /// What became of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -43,4 +86,20 @@ pub struct FindingView {
     pub finding: ReviewFinding,
     /// What it is about, for display.
     pub about: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimate_names_tokens_and_a_known_price() {
+        let describe = |tokens, dollars| {
+            ReviewEstimate { model: "maker/model".to_owned(), tokens, dollars }.describe()
+        };
+        assert_eq!(describe(640, None), "about 700 tokens");
+        assert_eq!(describe(12_301, Some(0.0421)), "about 12,400 tokens, $0.04");
+        assert_eq!(describe(12_000, Some(0.001)), "about 12,000 tokens, less than $0.01");
+        assert_eq!(describe(1_000, Some(0.0)), "about 1,000 tokens");
+    }
 }

@@ -19,6 +19,7 @@ use super::{
     OfferedMentions, OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest,
     PairResponse, PairingCode, PermissionDecision, PlaceSet, PluginLog, PollRequest, PollResponse,
     ProposalCard, ProposalView, Proposals, ProposedScript, ProviderKeys, RevealRequest, Revealed,
+    ReviewQuote,
     RevokeRequest, RevokeResult, RevokeRule, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptFile,
     ScriptFindings, ScriptPage, SearchAssetsRequest, Sessions, Settings, StreamPage, Usage,
     VerifyPlanView, VerifyStartRequest, VerifyView, Welcome, WorkflowStarted, WorkflowView,
@@ -316,6 +317,11 @@ routes! {
             "The resulting text of the script at index `script` in the preview of a pending proposal.",
         ),
         &["script"],
+    ),
+    ReviewQuote = get_route::<ReviewQuote>(
+        "/api/proposals/{id}/review",
+        Token::Human,
+        "What a review of a pending proposal by a model would cost about. No model is asked.",
     ),
     ReviewProposal = post_route::<EmptyBody, WorkflowStarted>(
         "/api/proposals/{id}/review",

@@ -8,7 +8,7 @@ use scene_schemas::entry::{AssetFile, Entry, Step};
 use scene_schemas::generation::{GenerationOffer, GenerationRequest};
 use scene_schemas::permission::Permission;
 use scene_schemas::proposal::{Ack, Preview, Proposal, Warning};
-use scene_schemas::review::ReviewReport;
+use scene_schemas::review::{ReviewOffer, ReviewReport};
 use scene_schemas::rule::{RuleScope, TaskRule};
 use scene_schemas::workers::{PartOutcome, ProposalAuthor, TaskPart};
 use serde_json::{Value as Json, json};
@@ -133,6 +133,9 @@ fn erase_permission(permission: Permission) -> Permission {
         Permission::Playtest => Permission::Playtest,
         Permission::Generate(offer) => Permission::Generate(Box::new(erase_offer(*offer))),
         Permission::Upload(file) => Permission::Upload(Box::new(erase_file(*file))),
+        Permission::Review(offer) => {
+            Permission::Review(Box::new(ReviewOffer { title: erased_text(), ..*offer }))
+        }
     }
 }
 

@@ -109,6 +109,7 @@ impl FetchWork {
             FetchRequest::Asset(asset) => format!("Downloading asset {asset}"),
             FetchRequest::Generate(_) => "Generating a model".to_owned(),
             FetchRequest::Upload(_) => "Uploading an asset".to_owned(),
+            FetchRequest::Review(proposal) => format!("Asking for a review of proposal {proposal}"),
             FetchRequest::Picture { of, .. } => format!("Drawing {of}"),
         }
     }
@@ -150,6 +151,7 @@ impl Engine {
             | FetchRequest::Asset(_)
             | FetchRequest::Generate(_)
             | FetchRequest::Upload(_)
+            | FetchRequest::Review(_)
             | FetchRequest::Picture { .. } => false,
         })
     }
@@ -171,6 +173,7 @@ impl Engine {
             | FetchRequest::Asset(_)
             | FetchRequest::Generate(_)
             | FetchRequest::Upload(_)
+            | FetchRequest::Review(_)
             | FetchRequest::Picture { .. } => None,
         };
         Some(FetchWork {

@@ -68,6 +68,7 @@ pub use self::member_rows::read_member_rows;
 pub use self::planner::PlanState;
 pub use self::recover::{RecoveredRuns, affected_files, recover_place, recover_runs};
 pub use self::revert::find_applied_ack;
+pub use self::reviews::REQUEST_REVIEW;
 pub use self::target::{HybridTarget, PlaceFileTarget, RojoTarget, Target, studio};
 pub use self::workflow_run::WorkflowRun;
 use self::workflow_state::WorkflowCache;

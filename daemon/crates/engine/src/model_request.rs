@@ -19,6 +19,7 @@ use scene_schemas::review::TaskRole;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+pub(super) use self::limits::estimate_first_request;
 pub(super) use self::model_response::missing_model;
 use vector_core::memory;
 use vector_core::prompt::{self, ModelMessage, ModelPrompt, PromptTool, ToolCall};

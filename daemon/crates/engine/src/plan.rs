@@ -19,6 +19,7 @@ use vector_place::MissingFacts;
 use crate::fetch::{CodeOutcome, FinishedRun};
 use crate::parallel_reading;
 use crate::planner::Planner;
+use crate::reviews::REQUEST_REVIEW;
 use crate::{Engine, EngineError, RESTORE, REVERT, ToolDriver};
 
 const PAGE_SIZE: u64 = 100;
@@ -143,6 +144,7 @@ impl Engine {
         self.planner.scene.take_missing_asset();
         let mark = self.planner.scene.journal_mark();
         let is_own = matches!(self.executor.driver(workflow), Some(ToolDriver::Calls));
+        let is_by_agent = matches!(self.executor.driver(workflow), Some(ToolDriver::Agent { .. }));
         self.planner.scene.begin_scope(call);
         self.planner.scene.set_readers(parallel_reading::PARALLEL_READERS);
         self.load_style(tool);
@@ -156,6 +158,8 @@ impl Engine {
             self.plan_restore(call, args, &base)?
         } else if is_merge(tool) {
             self.plan_merge(workflow, call, args, &base)?
+        } else if is_by_agent && tool == REQUEST_REVIEW {
+            self.plan_review_request(args)
         } else if let Some((request, run)) = ran.filter(|(_, run)| self.is_run_valid(run)) {
             if self.ask_for(&run.missing) {
                 self.executor.drop_run(workflow);

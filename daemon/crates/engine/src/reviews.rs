@@ -4,25 +4,99 @@
 //! The reviewer is a task of its own: it knows the request and the change, and nothing of the
 //! conversation that led to it. It sees the place with the pending proposals of the reviewed task.
 
+use std::sync::Arc;
+
 use scene_schemas::Refusal;
-use scene_schemas::api::FailureKind;
+use scene_schemas::api::{FailureKind, ReviewEstimate};
 use scene_schemas::entry::{AttachmentSnapshot, Finish, InteractionMode, Seq};
 use scene_schemas::proposal::{Mode, PlayCheck, Proposal};
+use scene_schemas::refusal::refuse;
 use scene_schemas::review::{ReviewReport, TaskRole};
+use serde_json::Value as Json;
 use vector_core::prompt::{fence_text, one_line};
 use vector_core::proposal::preview_text;
+use vector_core::tools::{FetchRequest, Plan};
 use vector_core::workflow::{
     ModelTrouble, PendingProposal, Workflow, WorkflowInput, check_reviewable,
 };
 use vector_ledger::LedgerError;
 use vector_providers::ProviderKind;
+use vector_providers::client::TaskModels;
 
-use crate::{Engine, EngineError, ToolDriver, UserRequest, workflow_state};
+use crate::{Engine, EngineError, ToolDriver, UserRequest, model_request, workflow_state};
 
 /// How much of a change is sent with the request, in bytes. A reviewer reads more of the scripts itself.
 const MAX_CHANGE: usize = 60_000;
 
+/// The call by which an agent asks for a review. It is an argument of a tool of the MCP server, so the list
+/// of tools does not have it.
+pub const REQUEST_REVIEW: &str = "request_review";
+
+/// Returns the models of a driver that can review.
+fn reviewing_models(driver: &ToolDriver) -> Result<&TaskModels, Refusal> {
+    match driver {
+        ToolDriver::Provider(ProviderKind::Model(models)) => Ok(models),
+        ToolDriver::Provider(ProviderKind::Offline)
+        | ToolDriver::Calls
+        | ToolDriver::Agent { .. }
+        | ToolDriver::Missing { .. } => Err(Refusal::new(
+            "The offline planner reviews nothing. Choose a model in the settings, or set `model` in \
+             vector.toml.",
+        )),
+    }
+}
+
 impl Engine {
+    /// Plans an agent's request for a review of the proposal of one of its calls, by the number of the
+    /// call or the proposal.
+    pub(crate) fn plan_review_request(&self, args: &Json) -> Result<Plan, Refusal> {
+        let Some(id) = args.get("id").and_then(Json::as_u64).map(Seq) else {
+            return refuse!("{REQUEST_REVIEW}: `id` must be the number of the call, as it was returned.");
+        };
+        let mut of_agents =
+            self.active_workflows().filter(|(_, task)| task.agent_name().is_some());
+        let found = of_agents.find_map(|(_, task)| task.waiting_proposal_of(task.call_of(id)?));
+        match found {
+            Some(proposal) => Ok(Plan::Look(Arc::new(FetchRequest::Review(proposal)))),
+            None => refuse!(
+                "Call {id} has no proposal that waits for a decision, so there is nothing to review. \
+                 proposal_status returns its outcome."
+            ),
+        }
+    }
+
+    /// Returns the proposal of which a call waits for the beginning of a review.
+    pub fn requested_review(&self, call: Seq) -> Option<Seq> {
+        match &**self.executor.find_fetch(call)? {
+            FetchRequest::Review(proposal) => Some(*proposal),
+            FetchRequest::Page(_)
+            | FetchRequest::Diagnostics(_)
+            | FetchRequest::Specs(_)
+            | FetchRequest::Run(_)
+            | FetchRequest::Play(_)
+            | FetchRequest::PlayInStudio(_)
+            | FetchRequest::Check(_)
+            | FetchRequest::StoreSearch(_)
+            | FetchRequest::Asset(_)
+            | FetchRequest::Generate(_)
+            | FetchRequest::Upload(_)
+            | FetchRequest::Picture { .. } => None,
+        }
+    }
+
+    /// Estimates what a review of a pending proposal costs, by the request that would begin it.
+    ///
+    /// # Errors
+    /// The proposal is not pending, is being reviewed already, or the driver is not a model.
+    pub fn estimate_review(
+        &self,
+        proposal: Seq,
+        driver: &ToolDriver,
+    ) -> Result<ReviewEstimate, EngineError> {
+        let request = self.review_request(proposal)?;
+        Ok(model_request::estimate_first_request(reviewing_models(driver)?, &request))
+    }
+
     /// Begins a review of a pending proposal, in a task of its own, with the driver of a reviewer.
     /// Returns that task.
     ///
@@ -31,11 +105,7 @@ impl Engine {
     /// ledger cannot be read or written.
     pub fn begin_review(&mut self, proposal: Seq, driver: ToolDriver) -> Result<Seq, EngineError> {
         let request = self.review_request(proposal)?;
-        let ToolDriver::Provider(ProviderKind::Model(_)) = driver else {
-            let why = "The offline planner reviews nothing. Choose a model in the settings, or set \
-                       `model` in vector.toml.";
-            return Err(Refusal::new(why).into());
-        };
+        reviewing_models(&driver)?;
         let reviewer = self.begin_workflow(request, driver, Mode::Confirm)?;
         self.note_review(reviewer, proposal)?;
         Ok(reviewer)

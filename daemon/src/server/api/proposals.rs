@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::Response;
 use scene_schemas::api::{
     DecisionRequest, DecisionResponse, Failure, MemberRows, ProposalCard, ProposalView, Proposals,
-    ProposedScript, WorkflowStarted,
+    ProposedScript, ReviewQuote, WorkflowStarted,
 };
 
 use super::super::extract::{EntryId, FromParameters, JsonBody, NoContent, Parameters, Query};
@@ -115,6 +115,13 @@ pub(in super::super) async fn review(
     _: NoContent,
 ) -> ApiResult<WorkflowStarted> {
     Ok(Json(daemon.review(proposal).await?))
+}
+
+pub(in super::super) async fn quote_review(
+    State(daemon): State<DaemonHandle>,
+    EntryId(proposal): EntryId,
+) -> ApiResult<ReviewQuote> {
+    Ok(Json(daemon.quote_review(proposal).await?))
 }
 
 pub(in super::super) async fn picture(

@@ -14,7 +14,7 @@ use rmcp::service::{ElicitationMode, Peer, PeerRequestOptions, RequestContext};
 use rmcp::{ErrorData, RoleServer};
 use scene_schemas::api::{
     AgentCall, AgentCallOutcome, CallView, CancelCall, CommentReplies, Failure, FailureKind,
-    ProposalStatus, SessionId,
+    ProposalStatus, ReviewStatus, SessionId,
 };
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, interval_at, timeout_at};
 use tokio_util::sync::CancellationToken;
 use vector_core::tools;
+use vector_engine::REQUEST_REVIEW;
 
 use super::tool_list::{PROPOSAL_STATUS, SESSIONS};
 use super::{DaemonGate, McpAgent, random_id, results, tasks};
@@ -216,10 +217,45 @@ impl<G: DaemonGate> McpAgent<G> {
         }
         let wait = Duration::from_secs(number("wait")?.unwrap_or(0).min(LONGEST));
         let view = self.gate.wait_for_call(Seq(id), 0).await?;
+        match args.get("review") {
+            None | Some(Json::Null | Json::Bool(false)) => {}
+            Some(Json::Bool(true)) => return self.request_review(&view, wait, context).await,
+            Some(_) => {
+                let hint = "Pass true to ask for a review.";
+                return Err(failure(FailureKind::BadRequest, "`review` is not true or false.", hint));
+            }
+        }
         // Cancelling this query does not withdraw the call.
         let waited =
             self.wait_until_settled(view.clone(), Instant::now() + wait, wait, context).await;
         Ok(results::status_result(&waited.unwrap_or(view)))
+    }
+
+    /// Asks for a review of the proposal of a call, and waits for its end or the decision. Returns the
+    /// state of the call, with what became of the request.
+    async fn request_review(
+        &self,
+        of: &CallView,
+        wait: Duration,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, Failure> {
+        let until = Instant::now() + wait;
+        let mut args = JsonObject::new();
+        args.insert("id".to_owned(), of.call.0.into());
+        args.insert("session".to_owned(), of.session.0.clone().into());
+        let requested = self.call_tool(REQUEST_REVIEW, args, wait, context).await?;
+        loop {
+            let view = self.gate.wait_for_call(of.call, 0).await?;
+            let is_running = view.reviews.iter().any(|it| it.state == ReviewStatus::Running);
+            let left = until.saturating_duration_since(Instant::now());
+            let is_over = left.is_zero() || context.ct.is_cancelled();
+            if !is_running || view.outcome.is_settled() || is_over {
+                return Ok(results::review_result(&view, &requested));
+            }
+            // A review ends without a change of the call, so it is looked at every second.
+            let hold = left.min(Duration::from_secs(1)).as_secs().max(1);
+            self.gate.wait_for_call(of.call, hold).await?;
+        }
     }
 }
 
@@ -229,10 +265,11 @@ struct MadeCall {
     name: CancelCall,
 }
 
-/// Whether a call may wait for a person: it changes something, or plays the game in Studio. False
-/// for an unknown tool.
+/// Whether a call may wait for a person: it changes something, plays the game in Studio, or asks for a
+/// review. False for an unknown tool.
 fn waits_for_person(tool: &str, args: &JsonObject) -> bool {
-    tools::find_tool(tool).is_ok_and(tools::ToolSpec::is_change)
+    tool == REQUEST_REVIEW
+        || tools::find_tool(tool).is_ok_and(tools::ToolSpec::is_change)
         || tools::plays_in_studio(tool, &Json::Object(args.clone()))
 }
 

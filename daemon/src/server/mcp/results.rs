@@ -2,8 +2,8 @@
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use scene_schemas::api::{
-    AgentCallOutcome, AgentLog, AppliedChange, CallView, Failure, FailureKind, LoggedCall,
-    ProposalStatus, Sessions,
+    AgentCallOutcome, AgentLog, AppliedChange, CallView, Failure, FailureKind, FindingView, LoggedCall,
+    ProposalStatus, ReviewStatus, Sessions,
 };
 use serde_json::{Value as Json, json};
 use vector_core::prompt::{fence_text, picture_data, without_picture};
@@ -58,11 +58,72 @@ pub(super) fn call_result(view: &CallView) -> CallToolResult {
 /// Formats an unsettled call. Some clients pass only the structured content to the model, others
 /// only the text, so both contain everything.
 fn unsettled_result(view: &CallView) -> CallToolResult {
-    let text = format!("{} {}", describe_pending(view), describe_next_step(view));
-    let content = json!({
+    let mut text = format!("{} {}", describe_pending(view), describe_next_step(view));
+    text.extend(describe_reviews(view));
+    let mut content = json!({
         "status": outcome_word(&view.outcome), "id": view.call, "tool": view.tool, "text": text.as_str(),
     });
+    add_reviews(&mut content, view);
     structured_result(text, content)
+}
+
+/// Adds the reviews of the proposal of a call, for clients that read structured content.
+fn add_reviews(content: &mut Json, view: &CallView) {
+    if view.reviews.is_empty() {
+        return;
+    }
+    let reviews = view.reviews.iter().map(|review| {
+        let findings = review.findings.iter().map(|FindingView { finding, about }| {
+            json!({ "severity": finding.severity, "about": about, "on": finding.on, "text": finding.text })
+        });
+        json!({
+            "model": review.model, "state": review.state, "summary": review.summary,
+            "findings": findings.collect::<Vec<Json>>(),
+        })
+    });
+    content["reviews"] = reviews.collect();
+}
+
+/// Describes the newest review of the proposal of a call. What a model wrote is in a fence.
+fn describe_reviews(view: &CallView) -> Option<String> {
+    let review = view.reviews.last()?;
+    let model = &review.model;
+    Some(match review.state {
+        ReviewStatus::Running => format!("\n{model} is reviewing the proposal."),
+        ReviewStatus::Failed => format!("\n{model} did not review it: {}", review.summary),
+        ReviewStatus::Done => {
+            let findings = review.findings.iter().map(|FindingView { finding, about }| {
+                format!("{}, {about}: {}", finding.severity.label(), finding.text)
+            });
+            let lines: Vec<String> =
+                std::iter::once(review.summary.clone()).chain(findings).collect();
+            format!("\nReviewed by {model}:\n{}", fence_text(&lines.join("\n"), ""))
+        }
+    })
+}
+
+/// Formats a call after an agent asked for a review of its proposal.
+pub(super) fn review_result(view: &CallView, requested: &CallView) -> CallToolResult {
+    let text = match &requested.outcome {
+        AgentCallOutcome::Done { .. } => "The review was asked for.".to_owned(),
+        AgentCallOutcome::Refused { reason, .. } => format!("No review was started: {reason}"),
+        AgentCallOutcome::NeedsPermission { .. }
+        | AgentCallOutcome::Pending { .. }
+        | AgentCallOutcome::Working {} => format!(
+            "{} Its result will be in proposal_status of call {}.",
+            describe_pending(requested),
+            view.call
+        ),
+    };
+    let request = json!({
+        "id": requested.call, "status": outcome_word(&requested.outcome), "text": text.as_str(),
+    });
+    let mut result = status_result(view);
+    if let Some(content) = &mut result.structured_content {
+        content["reviewRequest"] = request;
+    }
+    result.content.push(ContentBlock::text(text));
+    result
 }
 
 fn describe_applied(change: &AppliedChange) -> String {
@@ -90,6 +151,7 @@ pub(super) fn status_result(view: &CallView) -> CallToolResult {
             reason.clone()
         }
     };
+    add_reviews(&mut content, view);
     content["text"] = truncate(text).into();
     structured_result(content.to_string(), content)
 }
@@ -315,6 +377,7 @@ mod tests {
             outcome: became,
             on_top_of: Vec::new(),
             viewed: None,
+            reviews: Vec::new(),
         }
     }
 

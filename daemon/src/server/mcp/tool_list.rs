@@ -43,6 +43,8 @@ fn proposal_status() -> Tool {
         "wait": { "type": "integer", "description": "Seconds to wait for the decision, at most 55." },
         "replies": { "type": "array", "items": { "type": "string" },
             "description": "What you did about each comment of the person on it." },
+        "review": { "type": "boolean",
+            "description": "Asks for a review of it by a model, which the person permits." },
     } });
     let output = json!({ "type": "object", "properties": {
         "status": { "enum": ["working", "pending", "approved", "applied", "answered", "rejected",
@@ -51,6 +53,7 @@ fn proposal_status() -> Tool {
         "tool": { "type": "string" },
         "text": { "type": "string" },
         "comments": { "type": "array", "items": { "type": "object" } },
+        "reviews": { "type": "array", "items": { "type": "object" } },
     } });
     Tool::new(
         PROPOSAL_STATUS,

@@ -1,6 +1,7 @@
 //! Data that a tool needs and that neither the scene nor Studio provides. The shell obtains it and
 //! answers the call. No fetch changes a place.
 
+use scene_schemas::entry::Seq;
 use scene_schemas::InstancePath;
 use scene_schemas::generation::GenerationRequest;
 use scene_schemas::playtest::Playtest;
@@ -41,6 +42,9 @@ pub enum FetchRequest {
     Generate(GenerationRequest),
     /// A file to upload as an asset, with a permission as for a generation.
     Upload(UploadWish),
+    /// A review of a pending proposal by a model, with a permission as for a generation. The session
+    /// begins it.
+    Review(Seq),
     /// A rendered image of the place.
     Picture {
         of: InstancePath,
@@ -63,6 +67,7 @@ impl FetchRequest {
             | Self::Asset(_)
             | Self::Generate(_)
             | Self::Upload(_)
+            | Self::Review(_)
             | Self::Picture { .. } => false,
         }
     }

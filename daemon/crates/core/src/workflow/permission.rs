@@ -1,5 +1,5 @@
-//! What only a person permits: to play the game in Studio, for one call or for the whole workflow, to
-//! spend credits, and to upload a file.
+//! What only a person permits: to play the game in Studio and to have proposals reviewed, for one call or
+//! for the whole workflow, to spend credits, and to upload a file.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +16,8 @@ pub(super) struct GrantedPermissions {
     calls: BTreeMap<Seq, Permission>,
     /// Whether all calls may play the game in Studio.
     plays_for_all: bool,
+    /// Whether all calls may have proposals reviewed.
+    reviews_for_all: bool,
 }
 
 /// Returns the refusal of a call that a person did not permit.
@@ -31,6 +33,9 @@ fn refusal_text(permission: &Permission) -> &'static str {
         }
         Permission::Upload(_) => {
             "The person did not permit this upload. Do not ask for the same again; go on without it."
+        }
+        Permission::Review(_) => {
+            "The person did not permit the review. Do not ask for it again; the person decides without it."
         }
     }
 }
@@ -64,6 +69,15 @@ impl Workflow {
             || self.permissions.calls.get(&call) == Some(&Permission::Playtest)
     }
 
+    /// Whether a call may have a proposal reviewed.
+    pub fn may_request_review(&self, call: Seq, proposal: Seq) -> bool {
+        let is_it = |permission: &Permission| match permission {
+            Permission::Review(offer) => offer.proposal == proposal,
+            Permission::Playtest | Permission::Generate(_) | Permission::Upload(_) => false,
+        };
+        self.permissions.reviews_for_all || self.granted_permission(call).is_some_and(is_it)
+    }
+
     /// Returns the permission that a call lacks to do what it requests.
     pub fn lacking_permission(&self, call: Seq, request: &FetchRequest) -> Option<Permission> {
         (request.is_playtest_in_studio() && !self.may_play(call)).then_some(Permission::Playtest)
@@ -74,19 +88,27 @@ impl Workflow {
         let Some(permission) = self.requested_permission(call).cloned() else {
             return;
         };
-        match answer {
-            PermissionAnswer::Task if permission == Permission::Playtest => {
-                self.permissions.plays_for_all = true;
-                let is_asking = |seq: &Seq| self.requested_permission(*seq) == Some(&permission);
+        let for_all = match &permission {
+            Permission::Playtest => Some(&mut self.permissions.plays_for_all),
+            Permission::Review(_) => Some(&mut self.permissions.reviews_for_all),
+            Permission::Generate(_) | Permission::Upload(_) => None,
+        };
+        match (answer, for_all) {
+            (PermissionAnswer::Task, Some(for_all)) => {
+                *for_all = true;
+                let kind = std::mem::discriminant(&permission);
+                let is_asking = |seq: &Seq| {
+                    self.requested_permission(*seq).map(std::mem::discriminant) == Some(kind)
+                };
                 for asking in self.requested_permissions().filter(is_asking).collect::<Vec<_>>() {
                     self.settle_call(asking, CallStatus::Open);
                 }
             }
-            PermissionAnswer::Once | PermissionAnswer::Task => {
+            (PermissionAnswer::Once | PermissionAnswer::Task, _) => {
                 self.permissions.calls.insert(call, permission);
                 self.settle_call(call, CallStatus::Open);
             }
-            PermissionAnswer::No => {
+            (PermissionAnswer::No, _) => {
                 let refused = refusal_text(&permission).to_owned();
                 self.settle_call(call, CallStatus::Refused(refused));
             }

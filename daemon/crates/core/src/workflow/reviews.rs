@@ -12,6 +12,7 @@ use scene_schemas::proposal::Proposal;
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::review::{ReviewFinding, ReviewReport, TaskRole};
 
+use super::PendingStatus;
 use super::comments::line_text;
 use super::decide::find_pending;
 use super::{LedgerState, Workflow};
@@ -92,6 +93,13 @@ impl Workflow {
                 is_own || is_equal && matches!(it.state, ReviewState::Reported(_))
             })
         })
+    }
+
+    /// Returns the proposal of a call that waits for a decision; None if there is none.
+    pub fn waiting_proposal_of(&self, call: Seq) -> Option<Seq> {
+        let newest = self.proposed_for(call)?;
+        let is_waiting = self.proposal(newest)?.status == PendingStatus::Waiting;
+        is_waiting.then_some(newest)
     }
 
     /// Returns how far the reviews of a proposal have come. A report on another proposal of the task

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use scene_schemas::api::{FailureKind, Setting, SpendingLimits};
+use scene_schemas::api::{FailureKind, ReviewEstimate, Setting, SpendingLimits};
 use scene_schemas::entry::{ModelRequestRecord, Place, Seq};
 use vector_core::workflow::ModelTrouble;
 use vector_ledger::LedgerError;
@@ -23,6 +23,15 @@ const CACHED: Duration = Duration::from_mins(5);
 
 /// A costly request is reported again when the estimate has grown by this factor.
 const REPORT_AGAIN: f64 = 2.0;
+
+/// Estimates the first request of a task, with a usual answer.
+pub(crate) fn estimate_first_request(models: &TaskModels, request: &UserRequest) -> ReviewEstimate {
+    let (tokens, _) = first_message_tokens(models, request);
+    let usage = TokenUsage { prompt: tokens, generated: USUAL_ANSWER, ..TokenUsage::default() };
+    // A task begins without a plan, which the planning model makes.
+    let client = &models.plan;
+    ReviewEstimate { model: client.name(), tokens, dollars: client.cost_in_dollars(&usage) }
+}
 
 impl Engine {
     /// Sets the limits that the user has chosen beside the configuration.
@@ -150,13 +159,9 @@ impl Engine {
         models: &TaskModels,
         request: &UserRequest,
     ) -> Result<Option<ModelTrouble>, LedgerError> {
-        let (prompt, _) = first_message_tokens(models, request);
-        let usage = TokenUsage { prompt, generated: USUAL_ANSWER, ..TokenUsage::default() };
-        // A task begins without a plan, which the planning model makes.
-        let client = &models.plan;
-        let dollars = client.cost_in_dollars(&usage).unwrap_or(0.0);
+        let dollars = estimate_first_request(models, request).dollars.unwrap_or(0.0);
         let (caps, place) = (self.caps(models), self.place());
-        self.check_caps(&caps, None, &place, client, dollars)
+        self.check_caps(&caps, None, &place, &models.plan, dollars)
     }
 
     fn check_caps(

@@ -23,6 +23,20 @@ export function showFindings() {
   }
 }
 
+/** What reviews would cost, by proposal, as it was told last. */
+const quotes = new Map();
+
+/** Shows beside the button what a review of the shown proposal would cost. */
+export async function showQuote() {
+  const place = () => document.querySelector("#one [data-quote]");
+  const of = place()?.dataset.quote;
+  if (of === undefined) return;
+  place().textContent = quotes.get(of) ?? "";
+  const { estimate, text } = await call("GET", `/api/proposals/${of}/review`);
+  quotes.set(of, estimate ? text : "");
+  if (place()?.dataset.quote === of) place().textContent = quotes.get(of);
+}
+
 act("review", async (button) => {
   await call("POST", `/api/proposals/${button.dataset.of}/review`, {});
   toast("A model reviews the proposal", "good", "What it finds appears here. You can decide before it is done.");

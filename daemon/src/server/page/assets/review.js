@@ -1,7 +1,7 @@
 // The page of proposals: the list, the full view of one, and decisions by mouse or keyboard.
 
 import { commentHere, comments, showComments } from "./comments.js";
-import { showFindings } from "./findings.js";
+import { showFindings, showQuote } from "./findings.js";
 import { call, part } from "./daemon.js";
 import { approve, decide, reject } from "./decide.js";
 import { forgetDrafts, isWhole, isWithoutDrafts } from "./drafts.js";
@@ -165,6 +165,8 @@ async function open(proposal, isSame = false) {
     // It was replanned while this page was not connected.
     if (wasWaiting && status === "withdrawn" && successor !== undefined) return follow(successor);
     tick();
+  // Without the price, which is an aside, the button works all the same.
+  showQuote().catch(() => {});
   } catch (error) {
     if (error.kind === "unauthorized") throw error;
     if (error.name !== "AbortError" && root) trouble(error);

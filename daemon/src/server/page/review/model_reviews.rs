@@ -20,6 +20,7 @@ pub(super) fn reviews_section(view: &ProposalView) -> Markup {
                         button type="button" data-act="review" data-of=(view.seq) {
                             @if view.reviews.is_empty() { "Have a model review it" } @else { "Review it again" }
                         }
+                        " " span.dim data-quote=(view.seq) {}
                     }
                 }
             }
