@@ -16,6 +16,8 @@ mod playtest;
 mod pointed;
 mod probe;
 mod recorder;
+#[cfg(unix)]
+mod reviewed;
 mod runs;
 mod specs;
 mod store;
@@ -45,6 +47,8 @@ mod hostile {
     mod plays;
     mod playtest;
     mod pointed;
+    #[cfg(unix)]
+    mod reviewed;
     mod runs;
     mod store;
 }
