@@ -52,7 +52,8 @@ fn permit(person: &Person<'_>, asked: &Json, answer: &str) -> Answer {
 fn agent_asks_for_a_review_which_a_person_permits_for_the_task() {
     let Some(mut client) = Client::new() else { return };
     let home = Home::new();
-    let server = connect(&mut client, &home, vec![report("It is in the way."), report("So is it.")]);
+    let server =
+        connect(&mut client, &home, vec![report("It is in the way."), report("So is it.")]);
     let person = Person::of(&home);
     let id = propose(&mut client, "Gate");
     let asked = status(&mut client, json!({ "id": id, "review": true }));
@@ -69,7 +70,10 @@ fn agent_asks_for_a_review_which_a_person_permits_for_the_task() {
     let review = &reviewed["reviews"][0];
     assert_eq!((&review["model"], &review["state"]), (&json!("lmstudio/first"), &json!("done")));
     let finding = &review["findings"][0];
-    assert_eq!((&finding["severity"], &finding["text"]), (&json!("high"), &json!("It is in the way.")));
+    assert_eq!(
+        (&finding["severity"], &finding["text"]),
+        (&json!("high"), &json!("It is in the way."))
+    );
     assert_eq!(finding["about"], "game.Workspace.Baseplate");
     assert_eq!(reviewed["status"], "pending", "a person decides");
     assert!(reviewed["text"].as_str().unwrap().contains("It is in the way."), "{reviewed}");

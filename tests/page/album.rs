@@ -61,6 +61,7 @@ const STILL: &str = "
       .replaceAll(/\\b[0-9a-f]{10,64}\\b/g, '0123456789')
       .replaceAll(/\\b\\d{13}\\b/g, '1795000000000')
       .replaceAll(/\\b\\d{4}-\\d\\d-\\d\\d\\b/g, '2026-11-23')
+      .replaceAll(/about [\\d,]+ tokens/g, 'about 5,000 tokens')
       .replaceAll(/\\b[\\d.]+ (ms|s|min)\\b/g, '1 s')
       .replaceAll(/\\bprocess \\d+/g, 'process 1');
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -442,19 +443,12 @@ const STATES: &[(&str, Reach)] = &[
     }),
     ("proposal-reviewed", |tour| {
         choose(&tour.bench, "lmstudio/first");
-        let opened = tour.bench.human.open(&tour.bench.file).ok();
         let edit = json!({
             "path": "game.ServerScriptService.KillBricks",
             "search": "local humanoid = character and character:FindFirstChildOfClass(\"Humanoid\")",
             "replace": "local humanoid = character.Humanoid",
         });
-        let call = json!({
-            "connection": "agent", "client": "agent", "id": "edit", "tool": "replace_text",
-            "session": opened["session"], "args": edit, "hold": 60,
-        });
-        let token = Daemon::agent_token(&ledger(&tour.bench.home));
-        let answer = tour.bench.daemon().call("POST", "/api/agents/calls", Some(&token), &call);
-        tour.edited = answer.ok()["outcome"]["proposal"].as_u64().unwrap();
+        tour.edited = propose_in_file(&tour.bench, "edit", "replace_text", &edit);
         tour.go(&format!("proposals/{}", tour.edited));
         tour.browser.until("document.querySelector('#one [data-act=review]')");
         tour.browser.click("#one [data-act=review]");
@@ -463,7 +457,33 @@ const STATES: &[(&str, Reach)] = &[
         let beside = "document.querySelector('#one .hunk .beside')";
         tour.browser.run(&format!("{beside}.scrollIntoView({{ block: 'center' }})"), &[]);
     }),
+    ("proposal-unreviewed", |tour| {
+        choose(&tour.bench, "offline");
+        let file = ledger(&tour.bench.home).join("vector.toml");
+        let settings = fs::read_to_string(&file).unwrap();
+        fs::write(&file, format!("{settings}[review]\nrequired = true\n")).unwrap();
+        let props = json!({ "Name": "Gates" });
+        let folder = json!({
+            "className": "Folder", "parentPath": "game.Workspace", "props": props,
+        });
+        let card = propose_in_file(&tour.bench, "folder", "create_instance", &folder);
+        tour.go(&format!("proposals/{card}"));
+        tour.browser.until_shown("#one .unreviewed", "The offline planner reviews nothing");
+        tour.browser.until_shown("#list", "needs a review");
+    }),
 ];
+
+/// Proposes a change of the place file as an agent. Another place may be open, too.
+fn propose_in_file(bench: &Bench, id: &str, tool: &str, args: &Json) -> u64 {
+    let opened = bench.human.open(&bench.file).ok();
+    let call = json!({
+        "connection": "agent", "client": "agent", "id": id, "tool": tool,
+        "session": opened["session"], "args": args, "hold": 60,
+    });
+    let token = Daemon::agent_token(&ledger(&bench.home));
+    let answer = bench.daemon().call("POST", "/api/agents/calls", Some(&token), &call);
+    answer.ok()["outcome"]["proposal"].as_u64().unwrap()
+}
 
 /// Two edits of a script.
 fn edits() -> Json {

@@ -8,7 +8,7 @@ use studio_sim::Signals;
 use vector_tests::human::Human;
 
 use super::agent::{Agent, answered};
-use super::{Desk, click, eval, has, object, shows, until, until_shown, until_there};
+use super::{Desk, click, eval, has, object, shows, until, until_shown, until_there, until_told};
 use crate::http::models::calls;
 use crate::models::server::{Reply, Server};
 
@@ -58,10 +58,12 @@ fn card_shows_the_review_that_a_person_asks_for() {
         until_shown(studio, "lmstudio/first is reviewing it…");
         until(studio, "one review at a time", |studio| !has(studio, "AskReview"));
         server.open();
-        until_shown(studio, "Reviewed by lmstudio/first: 7 findings");
-        let texts: Vec<String> = studio.gui().into_iter().map(|it| it.text).collect();
+        until_told(studio, "Reviewed by lmstudio/first: 7 findings");
+        let texts: Vec<String> = studio.gui().into_iter().map(|it| it.shown).collect();
         let told = |text: &str| texts.iter().any(|it| it.contains(text));
-        for text in ["Read the wall.", "High · Name of game.Workspace.Wall", "… and 2 more findings"] {
+        for text in
+            ["Read the wall.", "High · Name of game.Workspace.Wall", "… and 2 more findings"]
+        {
             assert!(told(text), "{text}: {texts:#?}");
         }
         // Texts of a model are escaped and cut.
@@ -88,7 +90,7 @@ fn approval_waits_for_the_review_that_is_required() {
         studio.run_for(1.0);
         assert!(!shows(studio, "Approved; being applied."));
         server.open();
-        until_shown(studio, "Reviewed by lmstudio/first: 1 finding");
+        until_told(studio, "Reviewed by lmstudio/first: 1 finding");
         until(studio, "it can be approved", |studio| !has(studio, "Unreviewed"));
         click(studio, "Approve");
         until(studio, "it is applied", |studio| {

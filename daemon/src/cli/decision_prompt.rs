@@ -59,7 +59,8 @@ pub(super) fn ask_decision(
     };
     if session.approve_all_as.is_some()
         && run.missing_review(seq).is_none()
-        && confirm_twice(seq, terminal)? {
+        && confirm_twice(seq, terminal)?
+    {
         run.approve(seq, Approver::Person, true)?;
         return Ok(PromptFlow::Continue);
     }

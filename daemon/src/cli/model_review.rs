@@ -1,7 +1,8 @@
 //! Reviews of a proposal by a model, in a terminal: asks for one, waits for it, and shows what it found.
 
 use scene_schemas::api::{
-    FindingView, ProposalStatus, ProposalView, ReviewQuote, ReviewStatus, ReviewView, RouteId, WorkflowStarted,
+    FindingView, ProposalStatus, ProposalView, ReviewQuote, ReviewStatus, ReviewView, RouteId,
+    WorkflowStarted,
 };
 use scene_schemas::entry::Seq;
 use scene_schemas::review::FindingSeverity;

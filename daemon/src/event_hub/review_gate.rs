@@ -51,7 +51,8 @@ impl ReviewGate {
         }
         let missing = missing_review(workflow, proposal)?;
         if let ReviewDemand::Unknown(why) = &self.demand {
-            let message = format!("It is not known whether proposal {proposal} needs a review: {why}");
+            let message =
+                format!("It is not known whether proposal {proposal} needs a review: {why}");
             let hint = "Correct the settings, then approve it again.";
             return Some(ApprovalObstacle { message, hint });
         }

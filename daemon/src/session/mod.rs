@@ -28,8 +28,8 @@ use std::time::Duration;
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     ApplyAck, ApplyReceipt, CallView, DecisionRequest, DecisionResponse, EventRecord, Failure,
-    FailureKind, ProposedScript, ReviewQuote, SceneReceipt, SceneUpdate, ScriptPage, SessionId, SessionNeed,
-    ThinkingPhase, WorkflowStarted,
+    FailureKind, ProposedScript, ReviewQuote, SceneReceipt, SceneUpdate, ScriptPage, SessionId,
+    SessionNeed, ThinkingPhase, WorkflowStarted,
 };
 use scene_schemas::entry::{Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;

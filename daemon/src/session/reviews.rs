@@ -1,7 +1,9 @@
 //! Reviews of proposals by a model, in the session of their place: those that are asked for, and those
 //! that start by themselves where every proposal needs one.
 
-use scene_schemas::api::{Event, Failure, FailureKind, ReviewEstimate, ReviewQuote, WorkflowStarted};
+use scene_schemas::api::{
+    Event, Failure, FailureKind, ReviewEstimate, ReviewQuote, WorkflowStarted,
+};
 use scene_schemas::entry::Seq;
 use scene_schemas::permission::Permission;
 use scene_schemas::review::{ReviewOffer, TaskRole};
@@ -89,7 +91,8 @@ impl SessionActor {
         let is_permitted = |task: &Workflow| task.may_request_review(call, proposal);
         if self.engine.workflow(workflow).is_some_and(is_permitted) {
             self.start_review(proposal, model.as_deref())?;
-            let answer = json!({ "proposal": proposal, "review": "running", "model": estimate.model });
+            let answer =
+                json!({ "proposal": proposal, "review": "running", "model": estimate.model });
             return Ok(FetchResult::Answer(answer));
         }
         let pending = self.engine.find_proposal(proposal);
@@ -156,11 +159,14 @@ impl SessionActor {
                 continue;
             }
             let model = self.active_settings.model();
-            let Err(Failure { message, hint, .. }) = self.start_review(proposal, model.as_deref())
+            let Err(Failure { kind, message, hint }) =
+                self.start_review(proposal, model.as_deref())
             else {
                 continue;
             };
-            let problem = format!("{message} {hint}");
+            // A refusal of the engine says itself what to do.
+            let is_refusal = kind == FailureKind::Settled;
+            let problem = if is_refusal { message } else { format!("{message} {hint}") };
             let text = format!("It was not reviewed: {problem}");
             self.review_gate.problems.insert(proposal, problem);
             self.slot.set_review_gate(&self.review_gate);

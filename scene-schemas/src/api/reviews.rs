@@ -38,12 +38,14 @@ pub struct ReviewEstimate {
 }
 
 impl ReviewEstimate {
-    /// Returns the tokens and dollars, for display, such as `about 12,300 tokens, $0.04`.
+    /// Returns the tokens and dollars, for display, such as `about 12,000 tokens, $0.04`.
     pub fn describe(&self) -> String {
-        let hundreds = self.tokens.div_ceil(100) * 100;
-        let tokens = match hundreds / 1_000 {
-            0 => hundreds.to_string(),
-            thousands => format!("{thousands},{:03}", hundreds % 1_000),
+        // More than two digits would promise what an estimate does not keep.
+        let unit = 10_u64.pow(self.tokens.max(1).ilog10().saturating_sub(1));
+        let rounded = (self.tokens + unit / 2) / unit * unit;
+        let tokens = match rounded / 1_000 {
+            0 => rounded.to_string(),
+            thousands => format!("{thousands},{:03}", rounded % 1_000),
         };
         let cost = match self.dollars {
             Some(dollars) if dollars >= 0.005 => format!(", ${dollars:.2}"),
@@ -97,8 +99,10 @@ mod tests {
         let describe = |tokens, dollars| {
             ReviewEstimate { model: "maker/model".to_owned(), tokens, dollars }.describe()
         };
-        assert_eq!(describe(640, None), "about 700 tokens");
-        assert_eq!(describe(12_301, Some(0.0421)), "about 12,400 tokens, $0.04");
+        assert_eq!(describe(0, None), "about 0 tokens");
+        assert_eq!(describe(644, None), "about 640 tokens");
+        assert_eq!(describe(9_960, None), "about 10,000 tokens");
+        assert_eq!(describe(12_501, Some(0.0421)), "about 13,000 tokens, $0.04");
         assert_eq!(describe(12_000, Some(0.001)), "about 12,000 tokens, less than $0.01");
         assert_eq!(describe(1_000, Some(0.0)), "about 1,000 tokens");
     }

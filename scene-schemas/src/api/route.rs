@@ -19,10 +19,9 @@ use super::{
     OfferedMentions, OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest,
     PairResponse, PairingCode, PermissionDecision, PlaceSet, PluginLog, PollRequest, PollResponse,
     ProposalCard, ProposalView, Proposals, ProposedScript, ProviderKeys, RevealRequest, Revealed,
-    ReviewQuote,
-    RevokeRequest, RevokeResult, RevokeRule, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptFile,
-    ScriptFindings, ScriptPage, SearchAssetsRequest, Sessions, Settings, StreamPage, Usage,
-    VerifyPlanView, VerifyStartRequest, VerifyView, Welcome, WorkflowStarted, WorkflowView,
+    ReviewQuote, RevokeRequest, RevokeResult, RevokeRule, SceneReceipt, SceneUpdate, ScriptAtTime,
+    ScriptFile, ScriptFindings, ScriptPage, SearchAssetsRequest, Sessions, Settings, StreamPage,
+    Usage, VerifyPlanView, VerifyStartRequest, VerifyView, Welcome, WorkflowStarted, WorkflowView,
     Workflows,
 };
 

@@ -12,7 +12,7 @@ use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Value as Json, json};
 use vector_core::prompt::ToolCall;
 use vector_core::specs;
-use vector_core::tools::{self, FetchRequest, Plan, ToolSpec};
+use vector_core::tools::{self, FetchRequest, MERGE_PART, Plan, ToolSpec};
 use vector_core::workflow::{WantedWork, Workflow, WorkflowInput, check_call, is_merge};
 use vector_place::MissingFacts;
 
@@ -144,7 +144,6 @@ impl Engine {
         self.planner.scene.take_missing_asset();
         let mark = self.planner.scene.journal_mark();
         let is_own = matches!(self.executor.driver(workflow), Some(ToolDriver::Calls));
-        let is_by_agent = matches!(self.executor.driver(workflow), Some(ToolDriver::Agent { .. }));
         self.planner.scene.begin_scope(call);
         self.planner.scene.set_readers(parallel_reading::PARALLEL_READERS);
         self.load_style(tool);
@@ -152,14 +151,8 @@ impl Engine {
             return Ok(false);
         }
         let ran = self.executor.find_run(workflow, call);
-        let result = if is_own && tool == REVERT {
-            self.plan_revert(call, args, &base)?
-        } else if is_own && tool == RESTORE {
-            self.plan_restore(call, args, &base)?
-        } else if is_merge(tool) {
-            self.plan_merge(workflow, call, args, &base)?
-        } else if is_by_agent && tool == REQUEST_REVIEW {
-            self.plan_review_request(args)
+        let result = if let Some(planned) = self.plan_unlisted(workflow, call, tool, args, &base)? {
+            planned
         } else if let Some((request, run)) = ran.filter(|(_, run)| self.is_run_valid(run)) {
             if self.ask_for(&run.missing) {
                 self.executor.drop_run(workflow);
@@ -238,6 +231,27 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let (result, after) = (Err(refusal), Vec::new());
         self.handle_input(workflow, WorkflowInput::Planned { call, result, after }).map(drop)
+    }
+
+    /// Plans a call of a tool that no list of tools has. None if the tool is another one.
+    fn plan_unlisted(
+        &mut self,
+        workflow: Seq,
+        call: Seq,
+        tool: &str,
+        args: &Json,
+        base: &Fingerprint,
+    ) -> Result<Option<Result<Plan, Refusal>>, EngineError> {
+        let is_own = matches!(self.executor.driver(workflow), Some(ToolDriver::Calls));
+        Ok(match tool {
+            REVERT if is_own => Some(self.plan_revert(call, args, base)?),
+            RESTORE if is_own => Some(self.plan_restore(call, args, base)?),
+            REQUEST_REVIEW if self.is_agent_driven(workflow) => {
+                Some(self.plan_review_request(args))
+            }
+            MERGE_PART => Some(self.plan_merge(workflow, call, args, base)?),
+            _ => None,
+        })
     }
 
     /// Adds to a plan or a refusal what a call should know of other pending proposals, and what a

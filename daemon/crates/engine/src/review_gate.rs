@@ -18,10 +18,7 @@ pub enum MissingReview {
         model: String,
     },
     /// The last review ended without a report.
-    Failed {
-        model: String,
-        reason: String,
-    },
+    Failed { model: String, reason: String },
 }
 
 /// Where a person asks for a review.
@@ -145,5 +142,4 @@ impl Engine {
         found.sort_unstable();
         found
     }
-
 }

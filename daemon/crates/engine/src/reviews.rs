@@ -51,10 +51,11 @@ impl Engine {
     /// call or the proposal.
     pub(crate) fn plan_review_request(&self, args: &Json) -> Result<Plan, Refusal> {
         let Some(id) = args.get("id").and_then(Json::as_u64).map(Seq) else {
-            return refuse!("{REQUEST_REVIEW}: `id` must be the number of the call, as it was returned.");
+            return refuse!(
+                "{REQUEST_REVIEW}: `id` must be the number of the call, as it was returned."
+            );
         };
-        let mut of_agents =
-            self.active_workflows().filter(|(_, task)| task.agent_name().is_some());
+        let mut of_agents = self.active_workflows().filter(|(_, task)| task.agent_name().is_some());
         let found = of_agents.find_map(|(_, task)| task.waiting_proposal_of(task.call_of(id)?));
         match found {
             Some(proposal) => Ok(Plan::Look(Arc::new(FetchRequest::Review(proposal)))),

@@ -23,8 +23,8 @@ use toml::{Table, Value};
 use vector_core::prompt::ThinkingEffort;
 use vector_core::proposal::LARGE_CHANGE;
 
-pub use self::settings::{SETTINGS, SettingSpec};
 use self::settings::{REVIEW_REQUIRED, SettingWriter, from_days};
+pub use self::settings::{SETTINGS, SettingSpec};
 use super::catalogue::{Catalogue, error_line};
 use super::wire::WireFormat;
 

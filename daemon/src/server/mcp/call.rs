@@ -222,7 +222,11 @@ impl<G: DaemonGate> McpAgent<G> {
             Some(Json::Bool(true)) => return self.request_review(&view, wait, context).await,
             Some(_) => {
                 let hint = "Pass true to ask for a review.";
-                return Err(failure(FailureKind::BadRequest, "`review` is not true or false.", hint));
+                return Err(failure(
+                    FailureKind::BadRequest,
+                    "`review` is not true or false.",
+                    hint,
+                ));
             }
         }
         // Cancelling this query does not withdraw the call.

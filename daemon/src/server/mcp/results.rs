@@ -2,8 +2,8 @@
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use scene_schemas::api::{
-    AgentCallOutcome, AgentLog, AppliedChange, CallView, Failure, FailureKind, FindingView, LoggedCall,
-    ProposalStatus, ReviewStatus, Sessions,
+    AgentCallOutcome, AgentLog, AppliedChange, CallView, Failure, FailureKind, FindingView,
+    LoggedCall, ProposalStatus, ReviewStatus, Sessions,
 };
 use serde_json::{Value as Json, json};
 use vector_core::prompt::{fence_text, picture_data, without_picture};

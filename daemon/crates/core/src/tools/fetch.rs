@@ -1,8 +1,8 @@
 //! Data that a tool needs and that neither the scene nor Studio provides. The shell obtains it and
 //! answers the call. No fetch changes a place.
 
-use scene_schemas::entry::Seq;
 use scene_schemas::InstancePath;
+use scene_schemas::entry::Seq;
 use scene_schemas::generation::GenerationRequest;
 use scene_schemas::playtest::Playtest;
 use scene_schemas::refusal::{Refusal, refuse};
