@@ -65,7 +65,7 @@ fn agent_asks_for_a_review_which_a_person_permits_for_the_task() {
     }
     assert_eq!(server.requests().len(), 0, "nothing is spent before a yes");
     permit(&person, &request, "task").ok();
-    // The status of the proposal has the result, whoever asked for the review.
+    // The status of the proposal has the result.
     let reviewed = until_reviewed(&mut client, &id);
     let review = &reviewed["reviews"][0];
     assert_eq!((&review["model"], &review["state"]), (&json!("lmstudio/first"), &json!("done")));

@@ -412,8 +412,7 @@ impl SessionActor {
                 let _ = reply.send(self.start_review(proposal, settings.model.as_deref()));
             }
             SessionMessage::QuoteReview(proposal, settings, reply) => {
-                let _ = reply.send(Ok(self.quote_review(proposal, settings.model.as_deref())));
-                return;
+                return self.send_quote(proposal, &settings, reply);
             }
             SessionMessage::ProposedScript(seq, script, reply) => {
                 let found = self.engine.proposed_script(seq, script);

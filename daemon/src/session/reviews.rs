@@ -12,7 +12,7 @@ use vector_core::workflow::Workflow;
 use vector_engine::ToolDriver;
 use vector_engine::fetch::FetchResult;
 
-use super::{SessionActor, WorkflowSlot, engine_failure};
+use super::{Reply, RequestSettings, SessionActor, WorkflowSlot, engine_failure};
 use crate::event_hub::{ApprovalObstacle, ReviewDemand};
 use crate::failure::failure;
 
@@ -48,16 +48,22 @@ impl SessionActor {
         }
     }
 
-    /// Returns what a review of a pending proposal would cost, or why no model can review it.
-    pub(super) fn quote_review(&self, proposal: Seq, model: Option<&str>) -> ReviewQuote {
-        match self.estimate_review(proposal, model) {
+    /// Replies what a review of a pending proposal would cost, or why no model can review it.
+    pub(super) fn send_quote(
+        &self,
+        proposal: Seq,
+        settings: &RequestSettings,
+        reply: Reply<ReviewQuote>,
+    ) {
+        let quote = match self.estimate_review(proposal, settings.model.as_deref()) {
             Ok(estimate) => {
                 let cost = estimate.describe();
                 let text = format!("{}: {cost} for its first request", estimate.model);
                 ReviewQuote { estimate: Some(estimate), text }
             }
             Err(Failure { message, .. }) => ReviewQuote { estimate: None, text: message },
-        }
+        };
+        let _ = reply.send(Ok(quote));
     }
 
     /// Estimates what a review of a pending proposal costs.
