@@ -142,7 +142,7 @@ fn project_requires_reviews_and_cannot_do_without() {
     let wrong = read("", "", Some("perhaps")).unwrap_err();
     assert!(wrong.contains("VECTOR_REVIEW_REQUIRED") && wrong.contains("true or false"), "{wrong}");
     let wrong = read("", "[review]\nrequird = true", None).unwrap_err();
-    assert!(wrong.contains("Did you mean `review.required`?"), "{wrong}");
+    assert!(wrong.contains("Did you mean `review.required`"), "{wrong}");
 }
 
 #[test]
