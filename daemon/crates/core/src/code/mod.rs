@@ -12,6 +12,7 @@ mod graph;
 mod position;
 mod require_fixes;
 mod resolve;
+mod subjects;
 mod update;
 mod word_matches;
 
@@ -36,6 +37,9 @@ pub use self::graph::{GraphDirection, RequireGraph, build_graph};
 pub use self::position::{PositionTracker, TextPosition, byte_at};
 pub use self::require_fixes::{RenamedInstance, correct_requires};
 pub use self::resolve::{UnresolvedRequire, possible_targets};
+pub use self::subjects::{
+    Subject, SubjectEvidence, SubjectMatches, SubjectScript, find_subjects, named_subjects,
+};
 
 /// Maximum number of re-export links followed.
 const LINKS: usize = 16;

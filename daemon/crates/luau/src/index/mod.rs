@@ -26,7 +26,7 @@ pub use self::display_name::display_name;
 pub use self::names::{BindingKind, NameBinding, NameRoot, NameUse, ScriptNames, UseKind};
 pub use self::path_rename::{NameReplacement, find_replacements};
 pub use self::step_chain::StepChain;
-pub use self::words::{split_words, word_hash, word_hashes};
+pub use self::words::{name_hash, split_words, word_hash, word_hashes};
 
 /// A range of bytes in the text of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -65,6 +65,9 @@ pub struct ScriptSummary {
     pub word_hashes: Box<[u32]>,
     /// The same for the names of definitions.
     pub definition_hashes: Box<[u32]>,
+    /// The sorted hashes of whole names, and of texts that spell one, such as a service's; see
+    /// [`name_hash`].
+    pub name_hashes: Box<[u32]>,
     /// The first position that could not be read. What follows is read as far as possible.
     pub parse_error: Option<ParseError>,
 }
@@ -81,6 +84,13 @@ pub struct IndexedDefinition {
     pub name_span: ByteSpan,
     /// Whether a script that requires this one can use it.
     pub is_exported: bool,
+}
+
+impl ScriptSummary {
+    /// Whether the script contains a name, in its code or as a whole text.
+    pub fn has_name(&self, hash: u32) -> bool {
+        self.name_hashes.binary_search(&hash).is_ok()
+    }
 }
 
 impl IndexedDefinition {

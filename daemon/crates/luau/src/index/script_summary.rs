@@ -1,5 +1,6 @@
 //! Turns the state of the index reader into a script summary or a table of names.
 
+use super::super::lexer::TokenKind;
 use super::expression::ValueKind;
 use super::names::{NameRoot, ScriptNames};
 use super::reader::{SourceReader, token_span};
@@ -26,6 +27,10 @@ impl SourceReader<'_> {
         members.dedup_by(|a, b| a.name == b.name);
         members.sort_by_key(|member| member.name_span);
         let word_hashes = sorted_hashes(self.name_ids.keys().copied());
+        let texts = self.tokens.iter().filter(|it| it.kind == TokenKind::Text);
+        let spelled = texts.filter_map(|it| words::spelled_name(self.token_text(*it)));
+        let names = self.name_ids.keys().copied().chain(spelled);
+        let name_hashes = sort_hashes(names.map(words::name_hash).collect());
         let defined = sorted_hashes(definitions.iter().map(|it| &*it.name));
         ScriptSummary {
             definitions: definitions.into_boxed_slice(),
@@ -35,6 +40,7 @@ impl SourceReader<'_> {
             members: members.into_boxed_slice(),
             word_hashes,
             definition_hashes: defined,
+            name_hashes,
             parse_error: self.parse_error,
         }
     }
@@ -83,7 +89,10 @@ impl SourceReader<'_> {
 
 /// The hashes of the words in names, sorted and deduplicated.
 fn sorted_hashes<'a>(names: impl Iterator<Item = &'a str>) -> Box<[u32]> {
-    let mut all: Vec<u32> = names.flat_map(words::word_hashes).collect();
+    sort_hashes(names.flat_map(words::word_hashes).collect())
+}
+
+fn sort_hashes(mut all: Vec<u32>) -> Box<[u32]> {
     all.sort_unstable();
     all.dedup();
     all.into_boxed_slice()

@@ -1,5 +1,8 @@
 //! Splits names and search queries into words: `getShopItems` has three.
 
+/// The longest name that a text spells, in bytes. Names of services and classes are shorter.
+const LONGEST_NAME: usize = 48;
+
 /// The words of a text in lower case. A word consists of letters and digits. A capital after a
 /// small letter or a digit starts a word, and so does the last of several capitals before a small
 /// letter.
@@ -20,6 +23,22 @@ pub fn word_hash(word: &str) -> u32 {
 
 pub fn word_hashes(text: &str) -> impl Iterator<Item = u32> {
     split_parts(text).map(word_hash)
+}
+
+/// The hash of a whole name, with its case. It is the same everywhere, so that it can be stored.
+pub fn name_hash(name: &str) -> u32 {
+    name.bytes()
+        .fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// The name that a text of a script spells: `"leaderstats"`. None for a sentence, a text with
+/// escapes, or a long one.
+pub(super) fn spelled_name(text: &str) -> Option<&str> {
+    let name = text.strip_prefix(['"', '\'', '`'])?.strip_suffix(['"', '\'', '`'])?;
+    let is_name = name.len() <= LONGEST_NAME
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_name.then_some(name)
 }
 
 fn split_parts(text: &str) -> impl Iterator<Item = &str> {
@@ -67,6 +86,17 @@ mod tests {
         check("HTTPService.GetURL", &["http", "service", "get", "url"]);
         check("MAX_COINS part2Door", &["max", "coins", "part2", "door"]);
         check("wo kostet Öl was?", &["wo", "kostet", "öl", "was"]);
+    }
+
+    #[test]
+    fn texts_that_spell_a_name_are_told_from_others() {
+        assert_eq!(spelled_name("\"leaderstats\""), Some("leaderstats"));
+        assert_eq!(spelled_name("'DataStoreService'"), Some("DataStoreService"));
+        for other in ["\"\"", "\"two words\"", "\"a\\n\"", "[[Name]]", "\"1\"", "\""] {
+            assert_eq!(spelled_name(other), None, "{other}");
+        }
+        assert_eq!(spelled_name(&format!("\"{}\"", "n".repeat(49))), None);
+        assert_ne!(name_hash("Shop"), name_hash("shop"));
     }
 
     #[test]
