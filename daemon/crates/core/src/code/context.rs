@@ -2,9 +2,10 @@
 //! reasons.
 //!
 //! Scripts score points for being open or selected, for words of the request in their names,
-//! definitions and code, and for recent changes. Rare words weigh more. The modules that the best
-//! scripts require are added. The selection is deterministic: the same place and request give the
-//! same result.
+//! definitions and code, for implementing a subject that the request names, and for recent changes.
+//! Rare words weigh more. The modules that the best scripts require are added. What room is left is
+//! filled with further dependencies, the nearest first. The selection is deterministic: the same
+//! place and request give the same result.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::InstancePath;
@@ -12,6 +13,8 @@ use vector_luau::index::IndexedDefinition;
 use vector_place::{Node, Scene};
 
 use super::CodeIndex;
+use super::dependencies::close_over;
+use super::subjects::{Subject, SubjectEvidence, find_subject_scripts, named_subjects};
 use super::word_matches::{QueryWords, WordMatches};
 
 /// A request to the context engine, with its budget.
@@ -80,9 +83,13 @@ pub enum SelectionReason {
     Defines(String),
     /// Its code contains this word.
     Says(String),
+    /// It implements a subject that the request names.
+    Subject(Subject, SubjectEvidence),
     Recent,
-    /// This selected script requires it.
+    /// This script, selected or required by one, requires it.
     RequiredBy(Node),
+    /// It requires this script, which is selected or requires one that is.
+    Requires(Node),
 }
 
 impl SelectionReason {
@@ -94,8 +101,12 @@ impl SelectionReason {
             Self::Name(word) => format!("called {word:?}"),
             Self::Defines(word) => format!("defines {word:?}"),
             Self::Says(word) => format!("says {word:?}"),
+            Self::Subject(subject, evidence) => {
+                format!("part of {}: {}", subject.label(), evidence.to_phrase())
+            }
             Self::Recent => "changed lately".to_owned(),
             Self::RequiredBy(node) => format!("required by {}", path(*node)),
+            Self::Requires(node) => format!("requires {}", path(*node)),
         }
     }
 }
@@ -112,6 +123,12 @@ const LEFT: usize = 20;
 const LEFT_PART: usize = 8;
 /// Maximum number of scripts tried in all.
 const TRIED: usize = 200;
+/// Maximum number of scripts described in all, with those that only dependencies lead to.
+const DESCRIBED: usize = 60;
+/// Maximum number of scripts that a subject brings in.
+const SUBJECT_SCRIPTS: usize = 8;
+/// Points of the best script of a subject, as a part of the weight of the rarest word.
+const SUBJECT_POINTS: f64 = 3.0;
 /// Bytes of the headings above the selected and the omitted scripts.
 const HEAD: usize = 280;
 /// Maximum bytes of an included text.
@@ -127,7 +144,8 @@ struct RankedScript {
     node: Node,
     /// Whether it was ranked by its own points.
     fits: bool,
-    brought_by: Option<Node>,
+    /// Why it is there if another script led to it.
+    brought: Option<SelectionReason>,
 }
 
 /// Selects the scripts that matter.
@@ -204,7 +222,7 @@ fn explain_selection(
     ranked: &RankedScript,
 ) -> Vec<SelectionReason> {
     let mut all = Vec::new();
-    all.extend(ranked.brought_by.map(|node| (0.5, SelectionReason::RequiredBy(node))));
+    all.extend(ranked.brought.clone().map(|reason| (0.5, reason)));
     if ranked.fits {
         let marks = words.marks_of(index, scene, ranked.node);
         all.extend(word_scores(words, &marks).map(|(points, why)| (points, why.to_reason())));
@@ -224,7 +242,8 @@ fn has_letters(name: &str, word: &str) -> bool {
         && name.as_bytes().windows(word.len()).any(|it| it.eq_ignore_ascii_case(word))
 }
 
-/// Computes the points for instances the user pointed at or named, and for recent changes.
+/// Computes the points for instances the user pointed at or named, for subjects, and for recent
+/// changes.
 fn bonus_points(index: &CodeIndex, scene: &Scene, request: &ContextRequest<'_>) -> BonusPoints {
     let mut extra = BonusPoints::default();
     for at in &request.pointed {
@@ -247,7 +266,22 @@ fn bonus_points(index: &CodeIndex, scene: &Scene, request: &ContextRequest<'_>) 
             extra.entry(*node).or_default().push((points, SelectionReason::Recent));
         }
     }
+    add_subject_points(index, scene, request.words, &mut extra);
     extra
+}
+
+/// Adds the points of the scripts that implement the subjects of a request. They grow with the
+/// place as the weight of a rare word does, so that both stay comparable.
+fn add_subject_points(index: &CodeIndex, scene: &Scene, words: &str, extra: &mut BonusPoints) {
+    let most = SUBJECT_POINTS * ((index.script_nodes().len() + 1) as f64).ln();
+    for matches in find_subject_scripts(index, scene, &named_subjects(words)) {
+        let best = matches.scripts.first().map_or(1, |it| it.points);
+        for it in matches.scripts.into_iter().take(SUBJECT_SCRIPTS) {
+            let points = most * f64::from(it.points) / f64::from(best);
+            let reason = SelectionReason::Subject(matches.subject, it.evidence);
+            extra.entry(it.node).or_default().push((points, reason));
+        }
+    }
 }
 
 /// Returns the instance paths in a request.
@@ -283,7 +317,7 @@ fn rank_scripts(
     ranked.sort_unstable_by(|(one, one_users, a), (other, other_users, b)| {
         other.total_cmp(one).then(other_users.cmp(one_users)).then(a.cmp(b))
     });
-    let fits = |(_, _, node)| RankedScript { node, fits: true, brought_by: None };
+    let fits = |(_, _, node)| RankedScript { node, fits: true, brought: None };
     ranked.into_iter().map(fits).collect()
 }
 
@@ -296,7 +330,8 @@ fn bring_required(index: &CodeIndex, ranked: &mut Vec<RankedScript>, max_scripts
         for required in index.required_modules(*node).into_iter().take(8) {
             let required = index.reexported_module(required);
             if known.insert(required) {
-                brought.push(RankedScript { node: required, fits: false, brought_by: Some(*node) });
+                let reason = Some(SelectionReason::RequiredBy(*node));
+                brought.push(RankedScript { node: required, fits: false, brought: reason });
             }
         }
     }
@@ -312,7 +347,7 @@ fn bring_required(index: &CodeIndex, ranked: &mut Vec<RankedScript>, max_scripts
 }
 
 /// Takes scripts in order while they fit the budget: first their definitions, then the omitted
-/// scripts with their reasons, then the texts of the best.
+/// scripts with their reasons, then the texts of the best, and then further dependencies.
 fn fill_budget(
     index: &CodeIndex,
     scene: &Scene,
@@ -325,13 +360,13 @@ fn fill_budget(
     let mut selection = ContextSelection { bytes: HEAD, ..ContextSelection::default() };
     let mut left_room = (request.budget / LEFT_PART).min(request.budget - HEAD);
     let room = request.budget - left_room;
-    for it in ranked.into_iter().take(TRIED) {
+    for it in ranked.iter().take(TRIED) {
         let node = it.node;
         let is_enough = selection.selected.len() >= request.max_scripts;
         if is_enough && selection.omitted.len() >= LEFT {
             break;
         }
-        let reasons = reasons(&it);
+        let reasons = reasons(it);
         let header = header_bytes(scene, node, &reasons);
         let definitions =
             if is_enough { Vec::new() } else { relevant_definitions(index, node, words) };
@@ -349,15 +384,66 @@ fn fill_budget(
     }
     let left: usize = request.budget - room - left_room;
     selection.bytes += left;
-    for chosen in &mut selection.selected {
+    include_texts(scene, request.budget, 0, &mut selection);
+    let described = selection.selected.len();
+    let is_ranked =
+        add_dependencies(index, scene, request, words, reasons, &ranked, &mut selection);
+    include_texts(scene, request.budget, described, &mut selection);
+    selection.more = all - described - is_ranked - selection.omitted.len();
+    selection
+}
+
+/// Includes the texts of the selected scripts from a position on, where they fit.
+fn include_texts(scene: &Scene, budget: usize, from: usize, selection: &mut ContextSelection) {
+    for chosen in selection.selected.iter_mut().skip(from) {
         let bytes = scene.source_if_known(chosen.node).map_or(0, |text| text_bytes(&text));
-        if bytes > 0 && selection.bytes + bytes <= request.budget {
+        if bytes > 0 && selection.bytes + bytes <= budget {
             selection.bytes += bytes;
             chosen.has_text = true;
         }
     }
-    selection.more = all - selection.selected.len() - selection.omitted.len();
-    selection
+}
+
+/// Adds the dependencies of the selected scripts, the nearest first, until the budget is full.
+/// Returns how many of them match the request by themselves.
+fn add_dependencies(
+    index: &CodeIndex,
+    scene: &Scene,
+    request: &ContextRequest<'_>,
+    words: &QueryWords,
+    reasons: &ReasonFn<'_>,
+    ranked: &[RankedScript],
+    selection: &mut ContextSelection,
+) -> usize {
+    // Modules that are there only because another script requires them have users of no interest.
+    let fits: FxHashSet<Node> =
+        ranked.iter().take(TRIED).filter(|it| it.fits).map(|it| it.node).collect();
+    let chosen: FxHashSet<Node> = selection.selected.iter().map(|it| it.node).collect();
+    let sources: Vec<Node> =
+        selection.selected.iter().map(|it| it.node).filter(|it| fits.contains(it)).collect();
+    let mut found = close_over(index, &sources, TRIED);
+    found.retain(|it| !chosen.contains(&it.node));
+    let near: FxHashSet<Node> = found.iter().map(|it| it.node).collect();
+    let ranked: FxHashSet<Node> =
+        ranked.iter().map(|it| it.node).filter(|it| near.contains(it)).collect();
+    let mut ranked_count = 0;
+    for it in found {
+        if selection.selected.len() >= DESCRIBED.max(request.max_scripts) {
+            break;
+        }
+        let (node, fits) = (it.node, ranked.contains(&it.node));
+        let reasons = reasons(&RankedScript { node, fits, brought: Some(it.reason) });
+        let definitions = relevant_definitions(index, node, words);
+        let bytes =
+            header_bytes(scene, node, &reasons) + definition_bytes(index, node, &definitions);
+        if selection.bytes + bytes <= request.budget {
+            selection.bytes += bytes;
+            selection.omitted.retain(|it| it.node != node);
+            ranked_count += usize::from(fits);
+            selection.selected.push(SelectedScript { node, reasons, definitions, has_text: false });
+        }
+    }
+    ranked_count
 }
 
 /// Returns the definitions of a script to report, in script order. Those with a word of the request

@@ -7,6 +7,7 @@
 //! parallel, see [`TextReaders`].
 
 mod context;
+mod dependencies;
 mod find;
 mod graph;
 mod position;

@@ -500,10 +500,12 @@ fn relevant_scripts_are_selected_with_their_required_modules() {
     assert_eq!(
         chosen(&scene, &asked("make the shops cheaper")),
         [
-            "Shop: called \"shop\" with its text",
+            "Shop: part of shop and purchases: named \"shop\" with its text",
             "Items: required by game.ReplicatedStorage.Shop with its text",
-            "left Main",
-            "left Link",
+            // Further dependencies fill the budget.
+            "Link: requires game.ReplicatedStorage.Shop with its text",
+            "Main: defines \"shop\" with its text",
+            "Other: requires game.ReplicatedStorage.Link with its text",
         ]
     );
     assert_eq!(chosen(&scene, &asked("and the of to")), Vec::<String>::new());
@@ -514,6 +516,7 @@ fn relevant_scripts_are_selected_with_their_required_modules() {
         [
             "Other: open, selected or attached with its text",
             "Shop: required by game.ServerScriptService.Other with its text",
+            "Items: required by game.ReplicatedStorage.Shop with its text",
         ]
     );
     assert_eq!(
@@ -521,6 +524,60 @@ fn relevant_scripts_are_selected_with_their_required_modules() {
         "Main: named in the request with its text",
     );
     let short =
-        ContextRequest { words: "shop", budget: 700, max_scripts: 9, ..ContextRequest::default() };
-    assert_eq!(chosen(&scene, &short)[0], "Shop: called \"shop\"");
+        ContextRequest { words: "shop", budget: 780, max_scripts: 9, ..ContextRequest::default() };
+    assert_eq!(chosen(&scene, &short)[0], "Shop: part of shop and purchases: named \"shop\"");
+}
+
+#[test]
+fn scripts_of_a_named_subject_are_selected_without_a_common_word() {
+    let saver = "local store = game:GetService(\"DataStoreService\"):GetDataStore(\"v1\")\n";
+    let mut all = vec![("ServerScriptService/Keeper".to_owned(), "Script", saver)];
+    all.extend(
+        (0..40).map(|at| (format!("ReplicatedStorage/Other{at}"), "ModuleScript", "return 1")),
+    );
+    let all: Vec<_> =
+        all.iter().map(|(path, class, text)| (path.as_str(), *class, *text)).collect();
+    let asked = ContextRequest {
+        words: "progress gets lost when somebody rejoins",
+        budget: 4_000,
+        max_scripts: 3,
+        ..ContextRequest::default()
+    };
+    assert_eq!(
+        chosen(&place(&all), &asked),
+        ["Keeper: part of data saving: uses DataStoreService with its text"]
+    );
+}
+
+#[test]
+fn dependencies_fill_the_budget_nearest_first() {
+    let text =
+        |at: usize| format!("local Next = require(script.Parent.M{})\nreturn {{}}\n", at + 1);
+    let mut all: Vec<(String, String)> =
+        (0..300).map(|at| (format!("ReplicatedStorage/M{at}"), text(at))).collect();
+    all.push(("ReplicatedStorage/Fireworks".to_owned(), "require(script.Parent.M0)".to_owned()));
+    let all: Vec<_> =
+        all.iter().map(|(path, text)| (path.as_str(), "ModuleScript", text.as_str())).collect();
+    let scene = place(&all);
+    let index = CodeIndex::new(&scene);
+    let names = |budget: usize| {
+        let asked = ContextRequest {
+            words: "fireworks",
+            budget,
+            max_scripts: 2,
+            ..ContextRequest::default()
+        };
+        let selection = select_scripts(&index, &scene, &asked);
+        assert!(selection.bytes <= budget && selection.fitting == 1 && selection.more == 0);
+        names(&scene, &selection.selected.iter().map(|it| it.node).collect::<Vec<_>>())
+    };
+    let in_order = |count: usize| {
+        let modules = (0..count - 1).map(|at| format!("M{at}"));
+        std::iter::once("Fireworks".to_owned()).chain(modules).collect::<Vec<_>>()
+    };
+    let (few, many) = (names(1_500), names(4_000));
+    assert!((4..20).contains(&few.len()) && many.len() > few.len() + 8, "{few:?} {many:?}");
+    assert_eq!((few.clone(), many.clone()), (in_order(few.len()), in_order(many.len())));
+    // However large the budget, the list stays one that can be read.
+    assert_eq!(names(1_000_000), in_order(60));
 }
