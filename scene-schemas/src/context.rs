@@ -27,6 +27,42 @@ pub struct TaskContext {
     pub budget: u64,
     /// Estimated size of that text, in bytes.
     pub bytes: u64,
+    /// The instances of the subjects that the request names, such as its spawn locations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subjects: Vec<ContextSubject>,
+    /// What was selected, unsaved, pending and failing when the task began, as far as it was known:
+    /// one line for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub situation: Option<String>,
+}
+
+impl TaskContext {
+    /// Whether it tells the model nothing.
+    pub fn is_empty(&self) -> bool {
+        self.scripts.is_empty() && self.subjects.is_empty() && self.situation.is_none()
+    }
+}
+
+/// A subject that a request names, with the instances of the place that belong to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContextSubject {
+    /// The subject, worded for a person.
+    pub subject: String,
+    /// The first of its instances, in tree order.
+    pub instances: Vec<InstancePath>,
+    /// Number of instances that are not listed.
+    #[serde(default, skip_serializing_if = "crate::proposal::is_zero")]
+    pub more: u32,
+}
+
+impl ContextSubject {
+    /// Returns the line about it, without its end.
+    pub fn to_line(&self) -> String {
+        let paths: Vec<String> = self.instances.iter().map(ToString::to_string).collect();
+        let more = if self.more > 0 { format!(" and {} more", self.more) } else { String::new() };
+        format!("- {}: {}{more}", self.subject, paths.join(", "))
+    }
 }
 
 /// A script described to the model.

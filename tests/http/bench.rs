@@ -132,6 +132,7 @@ impl Bench {
             epoch,
             text,
             attached,
+            selected: Vec::new(),
             interaction,
             begins,
             workers: false,

@@ -136,8 +136,18 @@ impl SessionChat<'_> {
         let mut cursor = self.daemon.read_events(Seq(0), 0)?.cursor;
         let (attached, request) = (Vec::new(), None);
         let (session, epoch) = (session.session, session.epoch);
-        let workers = self.workers;
-        let chat = Chat { session, epoch, text, attached, interaction, begins, workers, request };
+        let (selected, workers) = (Vec::new(), self.workers);
+        let chat = Chat {
+            session,
+            epoch,
+            text,
+            attached,
+            selected,
+            interaction,
+            begins,
+            workers,
+            request,
+        };
         let request = RouteRequest::new(RouteId::Chat).with_body(&chat);
         let WorkflowStarted { workflow } = self.daemon.call(&request)?;
         let mut shown = TaskProgress::default();

@@ -219,13 +219,15 @@ impl SessionActor {
         if let Some(workflow) = at_work.filter(|_| !chat.begins) {
             return self.continue_task(workflow, chat, attached, driver);
         }
-        let (goal, interaction) = (chat.text, chat.interaction);
-        let leads = chat.workers && interaction == InteractionMode::Act;
+        let Chat { text: goal, interaction, begins, workers, mut selected, .. } = chat;
+        selected.truncate(MAX_ATTACHED);
+        let leads = workers && interaction == InteractionMode::Act;
         let role = if leads { TaskRole::Lead {} } else { TaskRole::Solo };
-        let mut request = UserRequest { goal, attached, interaction, follows: None, role };
+        let request = UserRequest { goal, attached, interaction, selected, ..UserRequest::default() };
+        let mut request = UserRequest { role, ..request };
         // A request that cannot be sent ends nothing.
         self.check_first_request(&driver, &request)?;
-        if chat.begins {
+        if begins {
             if let Some(workflow) = at_work {
                 self.act_on_workflow(workflow, WorkflowAction::Cancel, None)?;
             }

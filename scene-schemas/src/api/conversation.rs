@@ -32,6 +32,10 @@ pub struct Chat {
     /// Explicitly attached context.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<Attachment>,
+    /// What is selected in Studio, at most a few instances. The model is told, and nothing more is
+    /// attached of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub selected: Vec<InstanceId>,
     /// What the model may do.
     #[serde(default, skip_serializing_if = "InteractionMode::is_act")]
     pub interaction: InteractionMode,

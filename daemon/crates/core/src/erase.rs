@@ -32,6 +32,8 @@ pub fn erase_entry(entry: Entry) -> Entry {
         Entry::Context { mut context } => {
             context.scripts.clear();
             context.excluded.clear();
+            context.subjects.clear();
+            context.situation = None;
             Entry::Context { context }
         }
         Entry::Asked { .. } => Entry::Asked { text: erased_text(), attached: Vec::new() },

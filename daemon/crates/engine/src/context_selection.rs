@@ -5,8 +5,11 @@
 
 use scene_schemas::InstancePath;
 use scene_schemas::command::{Command, Target};
+use scene_schemas::context::ContextSubject;
 use scene_schemas::entry::{AttachmentSnapshot, ContextScript, Entry, ExcludedScript, TaskContext};
+use scene_schemas::review::TaskRole;
 use vector_core::code::{self, CodeIndex, ContextSelection, PositionTracker, SelectedScript};
+use vector_core::prompt;
 use vector_core::workflow::{PendingStatus, Workflow};
 use vector_place::{Node, Scene};
 use vector_providers::ProviderKind;
@@ -19,12 +22,16 @@ use crate::{Engine, ToolDriver, UserRequest};
 const MAX_SCRIPTS: usize = 12;
 /// The size limit of the selected texts in bytes, about 5,000 tokens.
 const MAX_BYTES: u64 = 16_000;
+/// The most instances that are named of a subject.
+const SUBJECT_INSTANCES: usize = 4;
+/// The instances of subjects may fill this fraction (1/8) of the budget.
+const SUBJECTS_DIVISOR: u64 = 8;
 /// The selection may fill this fraction (1/6) of what is left of the model's window.
 const WINDOW_DIVISOR: u64 = 6;
 
 impl Engine {
-    /// Selects the scripts that may matter for a request. None if the driver is not a model, or no
-    /// script matters.
+    /// Selects the scripts that may matter for a request, and tells what is known of the situation.
+    /// None if the driver is not a model, or there is nothing to tell.
     pub(crate) fn select_context(
         &mut self,
         request: &UserRequest,
@@ -36,20 +43,27 @@ impl Engine {
         let (estimate, window) = model_request::first_message_tokens(models, request);
         let budget = (window.saturating_sub(estimate) * 3 / WINDOW_DIVISOR).min(MAX_BYTES);
         let (scene, recent) = (&self.planner.scene, self.recent_scripts());
+        let (subjects, subject_bytes) = list_subjects(scene, &request.goal, budget);
         let question = code::ContextRequest {
             words: &request.goal,
             pointed: request.attached.iter().filter_map(|it| attached_node(scene, it)).collect(),
             recent,
-            budget: budget as usize,
+            budget: (budget - subject_bytes) as usize,
             max_scripts: MAX_SCRIPTS,
         };
         scene.set_readers(parallel_reading::PARALLEL_READERS);
-        let context = scene.with_known_texts(|index| {
+        let mut context = scene.with_known_texts(|index| {
             let selection = code::select_scripts(index, scene, &question);
             build_context(index, scene, &selection, budget)
         });
-        let is_worth_it = !context.scripts.is_empty();
-        is_worth_it.then(|| Entry::Context { context: Box::new(context) })
+        context.subjects = subjects;
+        context.bytes += subject_bytes;
+        // A reviewer judges a proposal, not what its author was doing.
+        context.situation = match request.role {
+            TaskRole::Reviewer { .. } => None,
+            TaskRole::Solo => self.describe_situation(&request.selected),
+        };
+        (!context.is_empty()).then(|| Entry::Context { context: Box::new(context) })
     }
 
     /// Returns the scripts that applied proposals of the loaded workflows have edited, most recent
@@ -97,6 +111,28 @@ fn attached_node(scene: &Scene, attached: &AttachmentSnapshot) -> Option<Node> {
     }
 }
 
+/// Returns the instances of the subjects that a request names, and the bytes of their lines.
+fn list_subjects(scene: &Scene, goal: &str, budget: u64) -> (Vec<ContextSubject>, u64) {
+    let named = code::named_subjects(goal);
+    let instances = code::find_subject_instances(scene, &named);
+    let (mut listed, mut bytes) = (Vec::new(), prompt::SUBJECTS_HEAD.len() as u64);
+    for (subject, nodes) in named.into_iter().zip(instances).filter(|(_, it)| !it.is_empty()) {
+        let first = nodes.get(..SUBJECT_INSTANCES).unwrap_or(&nodes);
+        let it = ContextSubject {
+            subject: subject.label().to_owned(),
+            instances: first.iter().map(|node| scene.path(*node)).collect(),
+            more: (nodes.len() - first.len()) as u32,
+        };
+        let line = it.to_line().len() as u64 + 1;
+        if bytes + line <= budget / SUBJECTS_DIVISOR {
+            bytes += line;
+            listed.push(it);
+        }
+    }
+    let bytes = if listed.is_empty() { 0 } else { bytes };
+    (listed, bytes)
+}
+
 fn build_context(
     index: &CodeIndex,
     scene: &Scene,
@@ -123,6 +159,8 @@ fn build_context(
         script_count: selection.scripts as u32,
         budget,
         bytes: selection.bytes as u64,
+        subjects: Vec::new(),
+        situation: None,
     }
 }
 
@@ -156,7 +194,6 @@ fn build_context_script(
 
 #[cfg(test)]
 mod tests {
-    use vector_core::prompt;
     use vector_place::FileFormat;
 
     use super::*;
@@ -216,5 +253,23 @@ mod tests {
                 long > 1 || budget < 9_000 || definitions.iter().any(|it| it.contains("# Rules"))
             );
         }
+    }
+
+    #[test]
+    fn instances_of_named_subjects_are_listed_within_their_part() {
+        let mut scene = Scene::empty(FileFormat::Binary);
+        let world = scene.create(scene.root(), "Workspace", "Workspace");
+        for at in 0..7 {
+            scene.create(world, "SpawnLocation", &format!("Spawn{at}"));
+        }
+        let (listed, bytes) = list_subjects(&scene, "move the spawns and fix the shop", 16_000);
+        let lines: Vec<String> = listed.iter().map(ContextSubject::to_line).collect();
+        let expected = "- spawning and checkpoints: game.Workspace.Spawn0, game.Workspace.Spawn1, \
+            game.Workspace.Spawn2, game.Workspace.Spawn3 and 3 more";
+        assert_eq!(lines, [expected]);
+        let context = TaskContext { subjects: listed, ..TaskContext::default() };
+        assert_eq!(prompt::script_context(&context).len() as u64, bytes);
+        assert_eq!(list_subjects(&scene, "move the spawns", 400), (Vec::new(), 0));
+        assert_eq!(list_subjects(&scene, "fix the shop", 16_000), (Vec::new(), 0));
     }
 }

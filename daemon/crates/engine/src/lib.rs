@@ -31,6 +31,7 @@ mod revert;
 pub mod review_gate;
 mod reviews;
 pub mod settings;
+mod situation;
 mod studio_memory;
 mod studio_sync;
 mod target;
@@ -51,7 +52,7 @@ use scene_schemas::proposal::Mode;
 use scene_schemas::refusal::refuse;
 use scene_schemas::review::TaskRole;
 use scene_schemas::rule::TaskRule;
-use scene_schemas::{Command, Fingerprint};
+use scene_schemas::{Command, Fingerprint, InstanceId};
 use vector_core::planning_scene::PlanningScene;
 use vector_core::policy;
 use vector_core::prompt::ToolCall;
@@ -190,6 +191,8 @@ pub struct UserRequest {
     /// The previous task of the conversation; None if this begins a new one.
     pub follows: Option<Seq>,
     pub role: TaskRole,
+    /// What was selected in Studio when a person sent it, as far as the client told.
+    pub selected: Vec<InstanceId>,
 }
 
 impl From<&str> for UserRequest {

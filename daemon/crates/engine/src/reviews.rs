@@ -135,6 +135,7 @@ impl Engine {
             interaction: InteractionMode::Ask,
             follows: None,
             role: TaskRole::Reviewer { proposal },
+            selected: Vec::new(),
         })
     }
 

@@ -54,7 +54,7 @@ impl Engine {
         // The proposals of other tasks are not part of the context.
         self.planner.drop_overlay_from(0, &self.executor);
         let context = self.select_context(&request, &driver);
-        let UserRequest { goal, attached, interaction, follows, role } = request;
+        let UserRequest { goal, attached, interaction, follows, role, selected: _ } = request;
         let started = Entry::Started {
             place: self.target.place(),
             goal,

@@ -498,6 +498,16 @@ impl Scene {
         self.mirror().is_some_and(|mirror| mirror.drafts.contains(&node.0))
     }
 
+    /// Returns the scripts whose last reported texts are drafts that differ from the place, in no
+    /// order of the tree, but always the same.
+    pub fn drafts(&self) -> Vec<Node> {
+        let known = self.mirror().map(|mirror| mirror.drafts.iter().map(|it| Node(*it)));
+        let mut drafts: Vec<Node> = known.into_iter().flatten().collect();
+        drafts.retain(|node| self.is_live(*node));
+        drafts.sort_unstable();
+        drafts
+    }
+
     /// Records the values of properties. Requested properties missing from `known` have no value.
     pub fn set_known_properties(&mut self, known: &[KnownProperties], requested: &[PropertyQuery]) {
         for PropertyQuery { id, names } in requested {

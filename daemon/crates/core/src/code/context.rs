@@ -300,16 +300,21 @@ fn rank_scripts(
     extra: &BonusPoints,
 ) -> Vec<RankedScript> {
     let mut ranked: Vec<(f64, usize, Node)> = Vec::new();
+    let mut best = 0.0_f64;
+    let is_subject = |it: &&(f64, SelectionReason)| matches!(it.1, SelectionReason::Subject(..));
     for (node, marks) in index.script_nodes().iter().zip(all) {
         let more = extra.get(node);
         if marks.is_empty() && more.is_none() {
             continue;
         }
         let by_words: f64 = word_scores(words, marks).map(|(points, _)| points).sum();
+        let subjects = more.into_iter().flatten().filter(is_subject);
+        let subjects: f64 = subjects.map(|(points, _)| points).sum();
         let more: f64 = more.into_iter().flatten().map(|(points, _)| points).sum();
+        // A subject adds scripts and is no reason to drop others.
+        best = best.max(by_words + more - subjects);
         ranked.push((by_words + more, 0, *node));
     }
-    let best = ranked.iter().map(|(sum, ..)| *sum).fold(0.0, f64::max);
     ranked.retain(|(sum, ..)| sum * WORTH >= best);
     for (_, users, node) in &mut ranked {
         *users = index.required_by(*node).len();

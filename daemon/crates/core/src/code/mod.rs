@@ -39,7 +39,8 @@ pub use self::position::{PositionTracker, TextPosition, byte_at};
 pub use self::require_fixes::{RenamedInstance, correct_requires};
 pub use self::resolve::{UnresolvedRequire, possible_targets};
 pub use self::subjects::{
-    Subject, SubjectEvidence, SubjectMatches, SubjectScript, find_subjects, named_subjects,
+    Subject, SubjectEvidence, SubjectMatches, SubjectScript, find_subject_instances, find_subjects,
+    named_subjects,
 };
 
 /// Maximum number of re-export links followed.

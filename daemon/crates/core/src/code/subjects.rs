@@ -9,6 +9,7 @@
 
 mod catalogue;
 
+use rustc_hash::FxHashMap;
 use vector_luau::index::{ScriptSummary, name_hash, split_words, word_hash, word_hashes};
 use vector_place::{Node, Scene, reflection};
 
@@ -185,22 +186,33 @@ pub fn find_subjects(
     scene: &Scene,
     subjects: &[Subject],
 ) -> Vec<SubjectMatches> {
-    let all: Vec<SubjectSearch> = subjects.iter().map(|it| SubjectSearch::new(*it)).collect();
-    let mut found: Vec<SubjectMatches> = find_subject_scripts(index, scene, subjects);
-    let mut last: (&str, u32) = ("", 0);
+    let mut found = find_subject_scripts(index, scene, subjects);
+    for (matches, instances) in found.iter_mut().zip(find_subject_instances(scene, subjects)) {
+        matches.instances = instances;
+    }
+    found
+}
+
+/// Returns the instances of each of some subjects, in tree order.
+pub fn find_subject_instances(scene: &Scene, subjects: &[Subject]) -> Vec<Vec<Node>> {
+    let mut found = vec![Vec::new(); subjects.len()];
+    if subjects.iter().all(|it| it.facts().classes.is_empty()) {
+        return found;
+    }
+    let marks_of = |class: &str| {
+        let is_of =
+            |it: &Subject| entries(it.facts().classes).any(|of| reflection::is_a(class, of));
+        let marks = subjects.iter().enumerate().filter(|(_, it)| is_of(it));
+        marks.fold(0_u32, |marks, (at, _)| marks | 1 << at)
+    };
+    // A place has many instances and few classes.
+    let mut known: FxHashMap<&str, u32> = FxHashMap::default();
     for node in scene.descendants(scene.root()) {
         let class = scene.class(node);
-        // Neighbours often have the same class.
-        if last.0 != class {
-            let of = |it: &SubjectSearch| {
-                entries(it.facts.classes).any(|of| reflection::is_a(class, of))
-            };
-            let marks = all.iter().enumerate().filter(|(_, it)| of(it));
-            last = (class, marks.fold(0, |marks, (at, _)| marks | 1 << at));
-        }
-        for (at, matches) in found.iter_mut().enumerate() {
-            if last.1 >> at & 1 == 1 {
-                matches.instances.push(node);
+        let marks = *known.entry(class).or_insert_with(|| marks_of(class));
+        for (at, instances) in found.iter_mut().enumerate().filter(|_| marks != 0) {
+            if marks >> at & 1 == 1 {
+                instances.push(node);
             }
         }
     }

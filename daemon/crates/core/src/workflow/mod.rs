@@ -15,6 +15,7 @@ mod endings;
 mod events;
 mod guards;
 mod outcome;
+mod output_errors;
 mod parts;
 mod permission;
 mod prompt_status;
@@ -43,6 +44,7 @@ use crate::prompt::{self, UNMERGED, attachment_text};
 pub use self::decide::{AGENT, CALLS, WorkflowInput, decide};
 pub use self::events::{brief_json, events_of};
 pub use self::guards::check_call;
+pub use self::output_errors::OutputErrors;
 pub use self::parts::{PartProgress, is_merge, refinement_request};
 pub use self::reviews::{ProposalReview, ReviewProgress, ReviewState, check_reviewable};
 pub use self::talk::{ModelConversation, ModelTrouble};
@@ -271,7 +273,7 @@ impl Workflow {
     fn prompt_context(&self) -> Option<String> {
         let parts =
             [attachment_text(&self.attached), self.context.as_ref().map(prompt::script_context)];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let parts: Vec<_> = parts.into_iter().flatten().filter(|it| !it.is_empty()).collect();
         (!parts.is_empty()).then(|| parts.join("\n"))
     }
 

@@ -1,8 +1,8 @@
 //! The current status at the end of the prompt.
 //!
-//! It contains the plan with its progress, and known facts about the place with fingerprints, so
-//! that the model does not read content again. It is short: a list of the newest facts, never the
-//! place.
+//! It contains what was selected, unsaved, pending and failing when the task began, the plan with
+//! its progress, and known facts about the place with fingerprints, so that the model does not read
+//! content again. It is short: a list of the newest facts, never the place.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -33,6 +33,9 @@ struct KnownFact {
 pub(super) fn status_block(chain: &TaskChain<'_>) -> Option<String> {
     let last = chain.last_task()?;
     let mut text = String::new();
+    if let Some(situation) = last.context.as_ref().and_then(|it| it.situation.as_ref()) {
+        let _ = writeln!(text, "{situation}");
+    }
     for (at, step) in last.plan.iter().enumerate() {
         let mark = if step.done { 'x' } else { ' ' };
         let _ = writeln!(text, "[{mark}] {}. {}", at + 1, step.text);
