@@ -26,6 +26,7 @@ pub mod review;
 pub mod rule;
 pub mod sandbox;
 pub mod text;
+pub mod tier;
 pub mod upload;
 pub mod value;
 pub mod workers;

@@ -22,6 +22,7 @@ pub mod rule;
 pub mod run;
 pub mod safe_line;
 pub mod specs;
+pub mod tier;
 pub mod tools;
 pub mod workflow;
 pub mod xml_call;

@@ -20,6 +20,9 @@ mod word_matches;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub(crate) use self::tests::place as built_place;
+
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
