@@ -127,15 +127,17 @@ impl Bench {
         let text = "rename game.Workspace.Wall to Tower".to_owned();
         let (attached, interaction, request, begins) =
             (Vec::new(), InteractionMode::Act, None, false);
+        let (session, selected, confirmed) = (window(), Vec::new(), false);
         let chat = Chat {
-            session: window(),
+            session,
             epoch,
             text,
             attached,
-            selected: Vec::new(),
+            selected,
             interaction,
             begins,
             workers: false,
+            confirmed,
             request,
         };
         self.begin(|daemon| daemon.session(&window()).unwrap().chat(chat, false))

@@ -13,6 +13,7 @@ use vector_core::prompt::{BUILD, EXPLAIN, FIX};
 use vector_engine::conversation;
 use vector_engine::model_request;
 use vector_engine::recover_place;
+use vector_engine::task_estimate::estimate_task;
 use vector_engine::{ToolDriver, UserRequest, WorkflowRun};
 use vector_ledger::Ledger;
 use vector_providers::ProviderKind;
@@ -20,6 +21,7 @@ use vector_providers::ProviderKind;
 use super::call_log::CallLog;
 use super::chat_prompt::ChatPrompt;
 use super::edit::{decide_all, entry_listener};
+use super::estimate::confirm_estimate;
 use super::file_mentions::FileMentions;
 use super::place_arg::{PlaceArg, read_mentions};
 use super::review_requirement::{NO_REVIEWER, is_review_required};
@@ -226,6 +228,12 @@ impl ChatTask<'_> {
             UserRequest { goal, attached, interaction, follows, ..UserRequest::default() };
         model_request::check_images(&driver, &user_request.attached).map_err(anyhow::Error::msg)?;
         model_request::check_first_message(&driver, &user_request).map_err(anyhow::Error::msg)?;
+        if let ToolDriver::Provider(ProviderKind::Model(_)) = &driver {
+            let estimate = estimate_task(&scene, &user_request, &driver);
+            if !confirm_estimate(terminal, &estimate)? {
+                return Ok(());
+            }
+        }
         let (mode, json) = (args.decide.mode(), args.decide.json);
         let calls = CallLog::default();
         let listener = entry_listener(json, &calls);

@@ -26,6 +26,7 @@ mod doctor;
 mod edit;
 mod edit_prompt;
 mod editor;
+mod estimate;
 mod file_mentions;
 mod file_size_limit;
 mod first_run;
@@ -129,6 +130,8 @@ enum CliCommand {
     Edit(edit::EditArgs),
     /// Chat with a model about a place, and decide on what it proposes
     Chat(chat::ChatArgs),
+    /// Estimate the size and the cost of a request, without asking a model
+    Estimate(estimate::EstimateArgs),
     /// Show the tree of a place, or one instance
     Show(show::ShowArgs),
     /// Render a picture of a place, or of what a proposal changes
@@ -303,6 +306,7 @@ pub fn main() -> ExitCode {
         CliCommand::Checkpoint(args) => home().and_then(|home| checkpoint::run(&args, &home)),
         CliCommand::Forget(args) => home().and_then(|home| forget::run(&args, &home)),
         CliCommand::Log(args) => home().and_then(|home| log::run(&args, &home)),
+        CliCommand::Estimate(args) => home().and_then(|home| estimate::run(&args, &home)),
         CliCommand::Show(args) => show::run(&args),
         CliCommand::Render(args) => render::run(&args, home),
         CliCommand::Source(args) => source::run(&args),

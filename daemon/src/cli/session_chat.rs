@@ -11,11 +11,13 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Finish, InteractionMode, Seq};
 use scene_schemas::permission::PermissionAnswer;
+use scene_schemas::tier::TaskEstimate;
 
 use super::call_log::is_talk_tool;
 use super::chat::{ChatInput, HELP, parse_input, unknown_command};
 use super::chat_prompt::{ChatPrompt, MentionSource, SUGGESTION_TIME, WANTED_TIME};
 use super::daemon_client::{DaemonClient, RouteRequest};
+use super::estimate::confirm_estimate;
 use super::handover::hand_over_keys;
 use super::remote_review::{ExtraKeys, RemoteReview};
 use super::session_choice::choose_session;
@@ -136,8 +138,8 @@ impl SessionChat<'_> {
         let mut cursor = self.daemon.read_events(Seq(0), 0)?.cursor;
         let (attached, request) = (Vec::new(), None);
         let (session, epoch) = (session.session, session.epoch);
-        let (selected, workers) = (Vec::new(), self.workers);
-        let chat = Chat {
+        let (selected, workers, confirmed) = (Vec::new(), self.workers, false);
+        let mut chat = Chat {
             session,
             epoch,
             text,
@@ -146,8 +148,17 @@ impl SessionChat<'_> {
             interaction,
             begins,
             workers,
+            confirmed,
             request,
         };
+        // A daemon of an earlier version has no estimates.
+        let request = RouteRequest::new(RouteId::EstimateTask).with_id(&chat.session);
+        if let Ok(estimate) = self.daemon.call::<TaskEstimate>(&request.with_body(&chat)) {
+            if !confirm_estimate(self.terminal, &estimate)? {
+                return Ok(());
+            }
+            chat.confirmed = estimate.needs_confirmation;
+        }
         let request = RouteRequest::new(RouteId::Chat).with_body(&chat);
         let WorkflowStarted { workflow } = self.daemon.call(&request)?;
         let mut shown = TaskProgress::default();

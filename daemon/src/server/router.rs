@@ -61,6 +61,7 @@ fn method_router(id: RouteId) -> MethodRouter<AppState> {
         RouteId::PluginLog => handle(id, plugin::log),
         RouteId::OpenPlace => handle(id, place::open),
         RouteId::Chat => handle(id, place::chat),
+        RouteId::EstimateTask => handle(id, place::estimate),
         RouteId::Decide => handle(id, proposals::decide),
         RouteId::Revert => handle(id, proposals::revert),
         RouteId::Events => handle(id, stream::events),

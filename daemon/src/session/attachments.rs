@@ -219,7 +219,7 @@ impl SessionActor {
         if let Some(workflow) = at_work.filter(|_| !chat.begins) {
             return self.continue_task(workflow, chat, attached, driver);
         }
-        let Chat { text: goal, interaction, begins, workers, mut selected, .. } = chat;
+        let Chat { text: goal, interaction, begins, workers, confirmed, mut selected, .. } = chat;
         selected.truncate(MAX_ATTACHED);
         let leads = workers && interaction == InteractionMode::Act;
         let role = if leads { TaskRole::Lead {} } else { TaskRole::Solo };
@@ -227,6 +227,9 @@ impl SessionActor {
         let mut request = UserRequest { role, ..request };
         // A request that cannot be sent ends nothing.
         self.check_first_request(&driver, &request)?;
+        if !confirmed {
+            self.check_estimate(&driver, &request)?;
+        }
         if begins {
             if let Some(workflow) = at_work {
                 self.act_on_workflow(workflow, WorkflowAction::Cancel, None)?;
@@ -318,7 +321,7 @@ fn attachment_refused(message: String, hint: &str) -> Failure {
 }
 
 /// Resolves attachments in the current place.
-fn resolve_attachments(
+pub(super) fn resolve_attachments(
     scene: &Scene,
     attachments: &[Attachment],
 ) -> Result<Vec<AttachmentSnapshot>, Failure> {

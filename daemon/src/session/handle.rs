@@ -21,6 +21,7 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::Seq;
 use scene_schemas::refusal::Refusal;
+use scene_schemas::tier::TaskEstimate;
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use vector_core::prompt::ToolCall;
@@ -165,6 +166,13 @@ impl SessionHandle {
         let settings = self.active_settings.for_request();
         let request = SessionRequest { chat, settings, is_from_plugin };
         self.request(|reply| SessionMessage::Chat(Box::new(request), reply))
+    }
+
+    /// Estimates what a request will take. Nothing is sent.
+    pub(crate) fn estimate(&self, chat: Chat) -> Answer<TaskEstimate> {
+        let settings = self.active_settings.for_request();
+        let request = SessionRequest { chat, settings, is_from_plugin: false };
+        self.request(|reply| SessionMessage::Estimate(Box::new(request), reply))
     }
 
     /// Returns what the place has to mention for a text typed after `@`.

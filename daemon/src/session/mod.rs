@@ -10,6 +10,7 @@ mod active_settings;
 mod agent;
 mod attachments;
 mod decisions;
+mod estimates;
 mod handle;
 mod model_calls;
 pub(crate) mod orphaned;
@@ -34,6 +35,7 @@ use scene_schemas::api::{
 use scene_schemas::entry::{Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use scene_schemas::refusal::Refusal;
+use scene_schemas::tier::TaskEstimate;
 use tokio::sync::oneshot;
 use vector_core::planning_scene::PlanningScene;
 use vector_core::prompt::ToolCall;
@@ -84,6 +86,8 @@ pub(crate) enum SessionMessage {
     Ack(Seq, Box<ApplyAck>, Reply<ApplyReceipt>),
     /// A request of the user.
     Chat(Box<SessionRequest>, Reply<WorkflowStarted>),
+    /// Query for what a request of the user will take.
+    Estimate(Box<SessionRequest>, Reply<TaskEstimate>),
     /// The mentions of a request were read, or cannot be read.
     MentionsRead(Box<SessionRequest>, Result<ReadMentions, String>, Reply<WorkflowStarted>),
     /// Query for what can be mentioned, by the text typed after `@`.
@@ -371,6 +375,10 @@ impl SessionActor {
                 let _ = reply.send(taken);
             }
             SessionMessage::Chat(request, reply) => self.start_chat(*request, reply),
+            SessionMessage::Estimate(request, reply) => {
+                let _ = reply.send(Ok(self.estimate_chat(*request)));
+                return;
+            }
             SessionMessage::MentionsRead(request, read, reply) => {
                 self.handle_mentions(*request, read, reply);
             }

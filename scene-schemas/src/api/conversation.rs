@@ -45,6 +45,9 @@ pub struct Chat {
     /// Whether the model may give parts of the task to workers, which do them at the same time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub workers: bool,
+    /// Whether the person confirmed the estimate, which is above the limit of `caps.estimate_usd`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confirmed: bool,
     /// The client's id for the request. A request sent again with the same id, because the answer
     /// was lost, is the same request.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -24,6 +24,7 @@ use super::{
     Usage, VerifyPlanView, VerifyStartRequest, VerifyView, Welcome, WorkflowStarted, WorkflowView,
     Workflows,
 };
+use crate::tier::TaskEstimate;
 
 /// The kinds of callers that may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,7 +97,7 @@ impl Route {
     }
 
     /// Whether the plugin never calls this route: routes for agents, access, statistics, history,
-    /// commits, deploys, runs on Roblox, merges, pictures of assets and the page.
+    /// estimates, commits, deploys, runs on Roblox, merges, pictures of assets and the page.
     pub(crate) fn is_hidden_from_plugin(&self) -> bool {
         let own = [
             "/",
@@ -111,6 +112,7 @@ impl Route {
             "/api/pairing",
             "/api/scripts/at",
             "/api/assets/{id}/thumbnail",
+            "/api/sessions/{id}/estimate",
             "/api/sessions/{id}/file",
             "/api/sessions/{id}/reveal",
         ];
@@ -254,6 +256,11 @@ routes! {
         "/api/chat",
         Token::Human,
         "Send a request about an open place.",
+    ),
+    EstimateTask = post_route::<Chat, TaskEstimate>(
+        "/api/sessions/{id}/estimate",
+        Token::Human,
+        "What a request will probably take, before it is sent. No model is asked.",
     ),
     Decide = post_route::<DecisionRequest, DecisionResponse>(
         "/api/proposals/{id}/decide",

@@ -21,7 +21,7 @@ use crate::{Engine, ToolDriver, UserRequest};
 /// The most scripts that are selected.
 const MAX_SCRIPTS: usize = 12;
 /// The size limit of the selected texts in bytes, about 5,000 tokens.
-const MAX_BYTES: u64 = 16_000;
+pub(crate) const MAX_BYTES: u64 = 16_000;
 /// The most instances that are named of a subject.
 const SUBJECT_INSTANCES: usize = 4;
 /// The instances of subjects may fill this fraction (1/8) of the budget.
@@ -96,7 +96,7 @@ fn locate_target(scene: &Scene, target: &Target) -> Option<Node> {
     by_id.or_else(|| scene.resolve(&target.path).ok())
 }
 
-fn attached_node(scene: &Scene, attached: &AttachmentSnapshot) -> Option<Node> {
+pub(crate) fn attached_node(scene: &Scene, attached: &AttachmentSnapshot) -> Option<Node> {
     match attached {
         AttachmentSnapshot::Instance { target, .. } | AttachmentSnapshot::Text { target, .. } => {
             locate_target(scene, target)

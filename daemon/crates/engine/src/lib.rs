@@ -35,6 +35,7 @@ mod situation;
 mod studio_memory;
 mod studio_sync;
 mod target;
+pub mod task_estimate;
 mod tasks;
 mod views;
 mod workflow_run;

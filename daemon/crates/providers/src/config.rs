@@ -79,7 +79,12 @@ pub struct SpendingCaps {
     pub workflow: Option<f64>,
     /// A request with a higher estimate is not sent before the user continues.
     pub request: Option<f64>,
+    /// A chat request whose task is estimated to cost more is not begun before the user confirms.
+    pub estimate: Option<f64>,
 }
+
+/// The estimate of a task above which the user has to confirm it, in US dollars, unless it is set.
+const CONFIRM_ABOVE: f64 = 5.0;
 
 /// The estimate of a request above which the user is asked, in US dollars, unless it is set.
 const ASK_ABOVE: f64 = 1.0;
@@ -96,6 +101,7 @@ impl SpendingCaps {
             project: lower(self.project, other.project),
             workflow: lower(self.workflow, other.workflow),
             request: lower(self.request, other.request),
+            estimate: lower(self.estimate, other.estimate),
         }
     }
 
@@ -105,7 +111,8 @@ impl SpendingCaps {
     pub fn with_limits(self, limits: &SpendingLimits) -> Self {
         let SpendingLimits { day, project, task: workflow, request } = *limits;
         let request = request.or(self.request);
-        Self { request, ..self.or_lower(Self { day, project, workflow, request: None }) }
+        let chosen = Self { day, project, workflow, ..Self::default() };
+        Self { request, ..self.or_lower(chosen) }
     }
 }
 
@@ -168,7 +175,11 @@ impl Default for ModelConfig {
             retries: 3,
             turn_limit: 50,
             worker_timeout: Duration::from_mins(15),
-            caps: SpendingCaps { request: Some(ASK_ABOVE), ..SpendingCaps::default() },
+            caps: SpendingCaps {
+                request: Some(ASK_ABOVE),
+                estimate: Some(CONFIRM_ABOVE),
+                ..SpendingCaps::default()
+            },
             credits_per_day: None,
             scope_limit: 8,
             needs_script: true,

@@ -12,6 +12,7 @@ use scene_schemas::api::{
     OfferedMentions, OpenPlaceRequest, OpenedSession, PermissionDecision, RevealRequest, Revealed,
     RevokeRule, ScriptFile, Sessions, WorkflowStarted, WorkflowView, Workflows,
 };
+use scene_schemas::tier::TaskEstimate;
 
 use super::super::auth::Caller;
 use super::super::extract::{
@@ -46,6 +47,19 @@ pub(in super::super) async fn chat(
     let session = current_session(&daemon, &event_hub, &chat.session, chat.epoch)?;
     let is_from_plugin = matches!(caller, Caller::Plugin(_));
     Ok(Json(session.chat(chat, is_from_plugin).await?))
+}
+
+pub(in super::super) async fn estimate(
+    State(daemon): State<DaemonHandle>,
+    PathSession(session): PathSession,
+    JsonBody(chat): JsonBody<Chat>,
+) -> ApiResult<TaskEstimate> {
+    if chat.session != session {
+        let message = format!("The address names {session}, and the body {}.", chat.session);
+        let hint = "Name the same session in both.";
+        return Err(failure(FailureKind::BadRequest, message, hint).into());
+    }
+    Ok(Json(daemon.session(&session)?.estimate(chat).await?))
 }
 
 pub(in super::super) async fn picture(

@@ -310,8 +310,9 @@ pub(super) fn composer_form(sessions: &Sessions, settings: &Settings) -> Markup 
         form.composer data-act="ask" aria-label="Ask for something" {
             label.hush for="ask-text" { "What do you want?" }
             div.mentions #mentions role="group" aria-label="Attach" hidden {}
-            textarea #ask-text name="text" rows="2" required aria-describedby="ask-hint"
+            textarea #ask-text name="text" rows="2" required aria-describedby="ask-hint estimate"
                 placeholder="Request a change, or ask about the place" {}
+            p.dim.estimate #estimate {}
             ul.attached #attached aria-label="Attached files" aria-live="polite" hidden {}
             p.hush #ask-hint { "Enter sends, Shift+Enter starts a new line. @ mentions an instance, a file, a proposal or what is selected. Images can be pasted or dropped." }
             div.row {

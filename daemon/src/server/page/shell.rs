@@ -21,6 +21,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("steps.js", JS, include_str!("assets/steps.js")),
     ("attached.js", JS, include_str!("assets/attached.js")),
     ("mentions.js", JS, include_str!("assets/mentions.js")),
+    ("estimate.js", JS, include_str!("assets/estimate.js")),
     ("commit.js", JS, include_str!("assets/commit.js")),
     ("deploy.js", JS, include_str!("assets/deploy.js")),
     ("verify.js", JS, include_str!("assets/verify.js")),

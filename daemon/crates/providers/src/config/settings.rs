@@ -58,7 +58,7 @@ macro_rules! effort {
 pub(super) const REVIEW_REQUIRED: &str = "review.required";
 
 /// All settings except those of single providers.
-pub const SETTINGS: [SettingSpec; 37] = [
+pub const SETTINGS: [SettingSpec; 38] = [
     setting_spec(
         "model",
         "VECTOR_MODEL",
@@ -154,6 +154,13 @@ pub const SETTINGS: [SettingSpec; 37] = [
         "1",
         "a request that is estimated to cost more, in US dollars, waits until you continue",
         SettingWriter::Money(|caps| &mut caps.request),
+    ),
+    setting_spec(
+        "caps.estimate_usd",
+        "VECTOR_CAP_ESTIMATE_USD",
+        "5",
+        "a chat request whose task is estimated to cost more, in US dollars, has to be confirmed",
+        SettingWriter::Money(|caps| &mut caps.estimate),
     ),
     setting_spec(
         "caps.day_credits",

@@ -104,6 +104,7 @@ fn project_cannot_redirect_keys_or_raise_caps() {
         project: Some(3.0),
         workflow: Some(1.0),
         request: Some(ASK_ABOVE),
+        estimate: Some(CONFIRM_ABOVE),
     };
     assert_eq!(config.caps, caps);
 }

@@ -74,6 +74,7 @@ fn request_is_sent_with_its_token_and_body() {
     let (port, server) = serve(vec![vec![json_answer(200, "{\"workflow\":7}")]]);
     let chat = Chat {
         selected: Vec::new(),
+        confirmed: false,
         session: SessionId("window-1".to_owned()),
         epoch: 1,
         text: "Hello".to_owned(),

@@ -59,8 +59,8 @@ async function ask(method, path, body, signal) {
 }
 
 /** Calls a route and returns its answer as JSON. */
-export async function call(method, path, body) {
-  const answer = await ask(method, path, method === "GET" ? undefined : (body ?? {}));
+export async function call(method, path, body, signal = undefined) {
+  const answer = await ask(method, path, method === "GET" ? undefined : (body ?? {}), signal);
   return answer.json();
 }
 

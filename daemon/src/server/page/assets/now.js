@@ -3,8 +3,9 @@
 import * as attached from "./attached.js";
 import * as cards from "./cards.js";
 import { Failure, call, part } from "./daemon.js";
+import * as estimate from "./estimate.js";
 import * as mentions from "./mentions.js";
-import { act, elements, failed, put, released, soon, swap, tell, toast } from "./ui.js";
+import { act, elements, failed, put, question, released, soon, swap, tell, toast } from "./ui.js";
 
 let root = null;
 let task = null;
@@ -159,6 +160,7 @@ async function composer() {
     if (field.type === "checkbox") field.checked = checked;
     else if (field.localName !== "select" || [...field.options].some((it) => it.value === value)) field.value = value;
   }
+  estimate.later();
 }
 
 function mark() {
@@ -322,12 +324,20 @@ async function ask(text, more = {}, files = []) {
     throw new Failure("invalid", "The request is too long with its files.", "Your text is still there: make it shorter, or remove a file.");
   }
   const { workflow } = await call("POST", "/api/chat", body).catch(async (error) => {
+    if (error.kind === "too_many") return confirmed(body, error);
     if (error.kind !== "stale") throw error;
     composed = "";
     await composer();
     throw new Failure("stale", "The place was reopened in the meantime.", "Send the request again: your text is still there.");
   });
   if (String(workflow) !== task) location.hash = `#/now/${workflow}`;
+}
+
+/** Asks whether to send a costly request, and sends it. */
+async function confirmed(body, error) {
+  const sure = await question({ title: "Send this request?", text: error.message, yes: "Send it", danger: true });
+  if (sure === null) throw new Failure("settled", "Nothing was sent.", "Your text is still there: ask for less, or choose another model.");
+  return call("POST", "/api/chat", { ...body, confirmed: true });
 }
 
 act("ask", async (form) => {
@@ -341,6 +351,7 @@ act("ask", async (form) => {
   if (now?.text.value.trim() !== text) return;
   now.text.value = "";
   mentions.close();
+  estimate.later();
   now.begins.checked = false;
   sessionStorage.removeItem(DRAFT);
 });
