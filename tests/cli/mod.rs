@@ -8,6 +8,7 @@ mod commit;
 mod completions;
 mod daemon;
 mod doctor;
+mod estimated;
 #[cfg(unix)]
 mod first_run;
 mod forget;

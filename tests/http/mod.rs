@@ -9,6 +9,7 @@ mod closed;
 mod comments;
 mod commits;
 mod edited;
+mod estimated;
 mod flow;
 mod history;
 mod interaction_modes;

@@ -275,7 +275,7 @@ fn model_without_a_key_cannot_be_chosen() {
 }
 
 /// Prices the test server's models, in US dollars per million tokens.
-fn priced(replies: Vec<Reply>, settings: &str, input: f64) -> Bench {
+pub(super) fn priced(replies: Vec<Reply>, settings: &str, input: f64) -> Bench {
     let mut bench = prepared_with_price(replies, settings, input);
     bench.start();
     bench
@@ -332,7 +332,9 @@ fn request_that_would_pass_a_cap_is_refused_with_the_amounts() {
 #[test]
 fn costly_request_waits_until_the_person_continues() {
     let find = calls("find_instances", json!({ "selector": "Part" }));
-    let bench = priced(vec![find, says("Grey."), says("Brick.")], "", 500.0);
+    // Only the single requests are costly here, and not the whole task.
+    let settings = "[caps]\nestimate_usd = 1000.0";
+    let bench = priced(vec![find, says("Grey."), says("Brick.")], settings, 500.0);
     let mut plugin = bench.plugin();
     let workflow = plugin.chat("which colour has the wall?").ok()["workflow"].clone();
     let mut seen = Vec::new();

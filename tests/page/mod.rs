@@ -16,6 +16,7 @@ mod decided;
 mod deploying;
 mod door;
 mod edited;
+mod estimated;
 mod generated;
 mod hands;
 mod inbox;

@@ -1,7 +1,7 @@
 //! The tier of a task, and whether workers are worth it, before any model is asked.
 //!
 //! The rule looks at the words of the request, at what of the place implements the subjects that it
-//! names, and at what is attached. `docs/tiers.md` describes it, and a test measures it on labelled
+//! names, and at what is attached. `docs/chat.md` describes it, and a test measures it on labelled
 //! requests. It only advises: a model may find a task larger or smaller. This module must not know
 //! models, prices or the ledger.
 
