@@ -40,11 +40,11 @@ impl TaskTier {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EstimatedRole {
-    /// Does everything.
+    /// Does everything by itself.
     Solo,
     /// Plans the parts, and joins what the workers propose.
     Lead,
-    /// Does one part.
+    /// Does one part of the task, in an overlay of its own.
     Worker,
     /// Reads the proposals before a person decides.
     Reviewer,
@@ -74,7 +74,7 @@ pub struct DollarRange {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoleEstimate {
-    /// The role.
+    /// The role that is counted.
     pub role: EstimatedRole,
     /// How many of it, from 1.
     pub count: u32,

@@ -25,7 +25,7 @@ Examples:
 
 The estimate follows from the words of the request and from the scripts of the place.")]
 pub(super) struct EstimateArgs {
-    /// What you want
+    /// What you want, as you would write it to a model
     text: String,
     /// The place or model: .rbxl, .rbxlx, .rbxm or .rbxmx [default: an empty place]
     place: Option<PathBuf>,

@@ -311,7 +311,7 @@ fn rank_scripts(
         let subjects = more.into_iter().flatten().filter(is_subject);
         let subjects: f64 = subjects.map(|(points, _)| points).sum();
         let more: f64 = more.into_iter().flatten().map(|(points, _)| points).sum();
-        // A subject adds scripts and is no reason to drop others.
+        // A subject adds scripts, but does not drop others.
         best = best.max(by_words + more - subjects);
         ranked.push((by_words + more, 0, *node));
     }

@@ -1,7 +1,7 @@
 //! The scripts around the selected ones: what they require, and who requires them, step by step.
 //!
 //! Only the modules that a selected script needs, and the users of what may be changed, are
-//! followed. A user of a module that a selected script merely requires is no dependency: everybody
+//! followed. The users of a module that a selected script merely requires are left out: everybody
 //! requires a signal library.
 
 use rustc_hash::FxHashSet;
@@ -116,7 +116,7 @@ mod tests {
         check(&scene, &["A"], 100, &all);
         check(&scene, &["A"], 3, &all[..3]);
         check(&scene, &[], 100, &[]);
-        // The users of a library are no dependencies of those who require it.
+        // The users of a library do not depend on each other.
         check(&scene, &["Stranger"], 100, &["Lib required by Stranger"]);
     }
 }

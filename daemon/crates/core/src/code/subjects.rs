@@ -43,7 +43,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// All subjects.
+    /// All subjects, in the order of the catalogue.
     pub const ALL: [Self; 21] = [
         Self::Shop,
         Self::Leaderstats,
@@ -106,7 +106,7 @@ pub struct SubjectScript {
     pub node: Node,
     /// How strong the evidence is, in points.
     pub points: u32,
-    /// The strongest evidence.
+    /// The strongest evidence of all that was found.
     pub evidence: SubjectEvidence,
 }
 

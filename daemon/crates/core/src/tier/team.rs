@@ -12,11 +12,11 @@ use vector_place::{Node, Scene};
 use super::words::RequestWords;
 use super::{AffectedCode, TierRequest};
 
-/// The most workers.
+/// The most workers that a lead can join.
 const MOST: usize = 4;
 /// Reading is shared out from this many scripts on.
 const MANY_TO_READ: usize = 20;
-/// A group with fewer scripts is no work of its own.
+/// A group with fewer scripts is too small for a worker of its own.
 const GROUP: usize = 2;
 /// A whole game of fewer subjects is done alone.
 const GAME_SUBJECTS: usize = 3;

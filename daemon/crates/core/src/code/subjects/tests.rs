@@ -77,7 +77,7 @@ fn game() -> Scene {
         ("ReplicatedStorage/ShopItems", "ModuleScript", "return { sword = 1 }"),
         ("ReplicatedStorage/Shops/Prices", "ModuleScript", "return {}"),
         ("ReplicatedStorage/Maths", "ModuleScript", "return { DataStores = 1 }"),
-        // A comment and a sentence are no use.
+        // A name in a comment or a sentence does not count.
         (
             "ReplicatedStorage/Notes",
             "ModuleScript",
