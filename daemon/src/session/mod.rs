@@ -376,8 +376,7 @@ impl SessionActor {
             }
             SessionMessage::Chat(request, reply) => self.start_chat(*request, reply),
             SessionMessage::Estimate(request, reply) => {
-                let _ = reply.send(Ok(self.estimate_chat(*request)));
-                return;
+                return drop(reply.send(Ok(self.estimate_chat(*request))));
             }
             SessionMessage::MentionsRead(request, read, reply) => {
                 self.handle_mentions(*request, read, reply);

@@ -8,6 +8,7 @@ use crate::code::{Subject, named_subjects};
 
 /// What a request names, as far as its words tell.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "what a request says of its size has no order")]
 pub(super) struct RequestWords {
     pub(super) subjects: Vec<Subject>,
     /// The number of separate wishes: parts between commas, `and` and the like.
@@ -124,8 +125,10 @@ impl RequestWords {
         let mut systems: Vec<&String> = words.iter().filter(|it| has_noun(SYSTEMS, it)).collect();
         systems.sort_unstable();
         systems.dedup();
-        let has_client = words.iter().any(|it| it == "client") || subjects.iter().any(is_on_client);
-        let has_server = words.iter().any(|it| it == "server") || subjects.iter().any(is_on_server);
+        let has_client =
+            words.iter().any(|it| it == "client") || subjects.iter().any(|it| is_on_client(*it));
+        let has_server =
+            words.iter().any(|it| it == "server") || subjects.iter().any(|it| is_on_server(*it));
         // A fight that is shown on the screen is still decided on the server.
         let is_fight = [Subject::Combat, Subject::Interface].iter().all(|it| subjects.contains(it));
         Self {
@@ -147,12 +150,12 @@ impl RequestWords {
     }
 }
 
-fn is_on_client(subject: &Subject) -> bool {
+fn is_on_client(subject: Subject) -> bool {
     use Subject::{Animation, Interface, Movement, Sound};
     matches!(subject, Interface | Animation | Movement | Sound)
 }
 
-fn is_on_server(subject: &Subject) -> bool {
+fn is_on_server(subject: Subject) -> bool {
     use Subject::{
         Admin, DataSaving, Inventory, Leaderstats, Npcs, Quests, Rounds, Shop, Spawning,
         Teleporting,
