@@ -15,7 +15,7 @@ use scene_schemas::api::{Attachment, Chat, Failure, FailureKind, FoundInstance, 
 use scene_schemas::entry::{AttachmentSnapshot, InteractionMode, Seq};
 use scene_schemas::playtest::StudioOutput;
 use scene_schemas::review::TaskRole;
-use scene_schemas::{Fingerprint, InstanceId, Target};
+use scene_schemas::{Fingerprint, InstanceId, InstancePath, Refusal, Target};
 use vector_core::mention::find_mentions;
 use vector_core::workflow::{ModelTrouble, WorkflowInput};
 use vector_engine::conversation;
@@ -179,6 +179,16 @@ impl SessionActor {
         Mentionable { instances, folder, is_in_studio }
     }
 
+    /// Whether there is one instance at a path, as far as that is known.
+    pub(super) fn check_instance(&mut self, path: &InstancePath) -> Result<(), Refusal> {
+        let scene = self.engine.mirror_scene();
+        let found = scene.resolve(path).map(|_| ());
+        // Missing parts of the mirror are not requested.
+        let _ = scene.take_missing();
+        // Studio may have instances that it has not sent yet. The call itself waits for them.
+        if scene.is_tree_complete() { found } else { Ok(()) }
+    }
+
     /// Begins a task with a request, or continues the running one.
     fn begin_request(
         &mut self,
@@ -223,7 +233,8 @@ impl SessionActor {
         selected.truncate(MAX_ATTACHED);
         let leads = workers && interaction == InteractionMode::Act;
         let role = if leads { TaskRole::Lead {} } else { TaskRole::Solo };
-        let request = UserRequest { goal, attached, interaction, selected, ..UserRequest::default() };
+        let request =
+            UserRequest { goal, attached, interaction, selected, ..UserRequest::default() };
         let mut request = UserRequest { role, ..request };
         // A request that cannot be sent ends nothing.
         self.check_first_request(&driver, &request)?;

@@ -386,18 +386,10 @@ impl SessionActor {
                 return;
             }
             SessionMessage::CheckInstance(path, reply) => {
-                let scene = self.engine.mirror_scene();
-                let found = scene.resolve(&path).map(|_| ());
-                // Missing parts of the mirror are not requested.
-                let _ = scene.take_missing();
-                // Studio may have instances that it has not sent yet. The call itself waits for them.
-                let is_known = found.is_ok() || scene.is_tree_complete();
-                let _ = reply.send(Ok(if is_known { found } else { Ok(()) }));
-                return;
+                return drop(reply.send(Ok(self.check_instance(&path))));
             }
             SessionMessage::ScriptFile(path, reply) => {
-                let _ = reply.send(Ok(self.engine.script_file(&path)));
-                return;
+                return drop(reply.send(Ok(self.engine.script_file(&path))));
             }
             SessionMessage::Reveal(path, line, reply) => {
                 let _ = reply.send(self.reveal(&path, line));

@@ -34,11 +34,7 @@ impl SessionActor {
     }
 
     /// Returns the driver of a reviewer.
-    fn review_driver(
-        &self,
-        proposal: Seq,
-        model: Option<&str>,
-    ) -> Result<ToolDriver, Failure> {
+    fn review_driver(&self, proposal: Seq, model: Option<&str>) -> Result<ToolDriver, Failure> {
         match self.driver_of(model) {
             ToolDriver::Missing { why, .. } => {
                 let hint = "Fix the problem, or choose another model in the settings.";

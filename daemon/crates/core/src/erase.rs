@@ -4,7 +4,7 @@
 //! Kept are who decided and when, how it ended, what it cost, and hashes, so that usage and history
 //! remain correct.
 
-use scene_schemas::entry::{AssetFile, Entry, Step};
+use scene_schemas::entry::{AssetFile, Entry, Step, TaskContext};
 use scene_schemas::generation::{GenerationOffer, GenerationRequest};
 use scene_schemas::permission::Permission;
 use scene_schemas::proposal::{Ack, Preview, Proposal, Warning};
@@ -29,13 +29,7 @@ fn erased_json() -> Json {
 pub fn erase_entry(entry: Entry) -> Entry {
     match entry {
         started @ Entry::Started { .. } => erase_start(started),
-        Entry::Context { mut context } => {
-            context.scripts.clear();
-            context.excluded.clear();
-            context.subjects.clear();
-            context.situation = None;
-            Entry::Context { context }
-        }
+        Entry::Context { context } => Entry::Context { context: Box::new(erase_context(*context)) },
         Entry::Asked { .. } => Entry::Asked { text: erased_text(), attached: Vec::new() },
         Entry::Replied { model, tokens, cost, .. } => {
             Entry::Replied { model, tokens, cost, replay: None }
@@ -168,6 +162,14 @@ fn erase_start(entry: Entry) -> Entry {
         served,
         role,
     }
+}
+
+fn erase_context(mut context: TaskContext) -> TaskContext {
+    context.scripts.clear();
+    context.excluded.clear();
+    context.subjects.clear();
+    context.situation = None;
+    context
 }
 
 fn erase_generation(entry: Entry) -> Entry {

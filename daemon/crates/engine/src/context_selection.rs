@@ -58,10 +58,10 @@ impl Engine {
         });
         context.subjects = subjects;
         context.bytes += subject_bytes;
-        // A reviewer judges a proposal, not what its author was doing.
+        // The others do what they are told, not what the person is doing.
         context.situation = match request.role {
-            TaskRole::Reviewer { .. } => None,
-            TaskRole::Solo => self.describe_situation(&request.selected),
+            TaskRole::Reviewer { .. } | TaskRole::Worker { .. } | TaskRole::Scout { .. } => None,
+            TaskRole::Solo | TaskRole::Lead {} => self.describe_situation(&request.selected),
         };
         (!context.is_empty()).then(|| Entry::Context { context: Box::new(context) })
     }

@@ -569,7 +569,8 @@ fn part_request(
             (goal, InteractionMode::Ask, TaskRole::Scout { lead: task, call, part: number })
         }
     };
-    UserRequest { goal, attached: lead.attached.clone(), interaction, follows: None, role }
+    let attached = lead.attached.clone();
+    UserRequest { goal, attached, interaction, role, ..UserRequest::default() }
 }
 
 /// Returns the name of a part as notices and conflicts tell it.

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use vector_core::prompt::ToolCall;
 use vector_core::specs;
 use vector_core::tools::{self, FetchRequest, MERGE_PART, Plan, ToolSpec};
-use vector_core::workflow::{WantedWork, Workflow, WorkflowInput, check_call, is_merge};
+use vector_core::workflow::{WantedWork, Workflow, WorkflowInput, check_call};
 use vector_place::MissingFacts;
 
 use crate::fetch::{CodeOutcome, FinishedRun};
