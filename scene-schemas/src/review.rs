@@ -25,7 +25,7 @@ pub enum TaskRole {
     Worker {
         /// The task of the lead.
         lead: Seq,
-        /// The lead's call.
+        /// The call with which the lead gave it away.
         call: Seq,
         /// The number of the part in the call, from 1.
         part: u32,
@@ -34,7 +34,7 @@ pub enum TaskRole {
     Scout {
         /// The task of the lead.
         lead: Seq,
-        /// The lead's call.
+        /// The call with which the lead gave it away.
         call: Seq,
         /// The number of the question in the call, from 1.
         part: u32,
@@ -46,7 +46,7 @@ pub enum TaskRole {
 pub struct AssignedPart {
     /// The task of the lead.
     pub lead: Seq,
-    /// The lead's call.
+    /// The call with which the lead gave it away.
     pub call: Seq,
     /// The number of the part in the call, from 1.
     pub number: u32,

@@ -28,7 +28,7 @@ pub enum PartOutcome {
         /// What it says about them.
         report: String,
     },
-    /// The scout answered.
+    /// The scout answered the question.
     Answered {
         /// What it found, or did not find.
         text: String,

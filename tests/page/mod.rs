@@ -38,6 +38,7 @@ mod together;
 mod verifying;
 #[cfg(unix)]
 mod whole;
+mod workers;
 
 use std::fs;
 use std::path::PathBuf;

@@ -4,8 +4,8 @@
 use maud::{Markup, html};
 use scene_schemas::api::{
     CappedSpending, ContextUsage, ConversationHeader, ConversationView, OfferedMention,
-    OfferedMentions, SessionId, SessionView, Sessions, Settings, SpendingScope, ThinkingPhase,
-    Usage, WorkflowState, WorkflowView, Workflows,
+    OfferedMentions, PartView, SessionId, SessionView, Sessions, Settings, SpendingScope,
+    ThinkingPhase, Usage, WorkflowState, WorkflowView, Workflows,
 };
 use vector_core::prompt::REST;
 
@@ -31,7 +31,9 @@ pub(super) fn is_file_session(session: &SessionId) -> bool {
 /// Renders the sessions with their tasks.
 pub(super) fn session_rail(sessions: &Sessions, workflows: &Workflows) -> Markup {
     let of = |session: Option<&SessionId>| {
-        let tasks = workflows.workflows.iter().filter(move |it| it.session.as_ref() == session);
+        // What another task started is shown there.
+        let tasks = workflows.workflows.iter().filter(|it| it.role.is_own_task());
+        let tasks = tasks.filter(move |it| it.session.as_ref() == session);
         tasks.take(TASKS).collect::<Vec<_>>()
     };
     let known = |it: &&WorkflowView| {
@@ -164,6 +166,7 @@ pub(super) fn conversation_head(talk: &ConversationHeader) -> Markup {
         }
         (rule_list(task))
         @if !task.plan.is_empty() { (plan_view(task)) }
+        (part_list(task))
         (usage_line(talk))
         (spending_line(&task.spending))
     }
@@ -207,6 +210,32 @@ fn rule_list(task: &WorkflowView) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// Renders the parts that other models do, with links to their tasks.
+fn part_list(task: &WorkflowView) -> Markup {
+    html! {
+        @if !task.parts.is_empty() {
+            section.rules.parts aria-label="Parts of this task" {
+                h2 { "Done by other models" }
+                ul {
+                    @for part in &task.parts {
+                        li data-state=(if part.outcome.is_none() { "working" } else { "ended" }) {
+                            span { a href={ "#/now/" (part.worker) } { (part.number) ". " (safe_text(&part.title)) } }
+                            span.dim { (safe_text(&part_state(part))) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn part_state(part: &PartView) -> String {
+    match &part.outcome {
+        None => format!("{} is at work", part.model),
+        Some(outcome) => outcome.describe(),
     }
 }
 
@@ -336,6 +365,9 @@ pub(super) fn composer_form(sessions: &Sessions, settings: &Settings) -> Markup 
                 }
                 button.plain type="button" data-act="attach" aria-controls="mentions" { "Mention" }
                 button.plain type="button" data-act="choose-files" aria-controls="attached" { "Attach files" }
+                label.check title="The model may give parts of the task to other models, which work at the same time. Their changes come together before you decide." {
+                    input type="checkbox" name="workers"; "Workers"
+                }
                 label.check { input type="checkbox" name="begins"; "New conversation" }
                 span.dim { a href="#/settings" { (safe_text(&settings.model)) } ", " (format::mode_name(settings.mode)) @if settings.dry_run { ", dry run" } }
                 button.main type="submit" disabled[sessions.sessions.is_empty()] { "Ask" }

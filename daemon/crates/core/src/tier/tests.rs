@@ -7,7 +7,7 @@ use crate::code::CodeIndex;
 
 const REQUESTS: &str = include_str!("requests.tsv");
 
-/// A labelled request.
+/// A request with the tier that a person gave it.
 struct Labelled<'a> {
     set: &'a str,
     tier: TaskTier,

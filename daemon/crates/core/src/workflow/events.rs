@@ -6,6 +6,7 @@ use scene_schemas::permission::{Permission, PermissionAnswer};
 use serde_json::Value as Json;
 
 use super::PendingStatus;
+use super::parts::is_merge;
 
 /// What people see of a call that they did not permit.
 const NOT_PERMITTED: &str = "You did not permit it.";
@@ -31,6 +32,8 @@ pub fn events_of(record: &Record) -> Vec<Event> {
             let (text, answers) = (text.clone(), answers.clone());
             vec![Event::AssistantStart {}, Event::AssistantFinal { text, answers }]
         }
+        // The engine made it; its proposal says what it is.
+        Entry::Called { tool, .. } if is_merge(tool) => Vec::new(),
         Entry::Called { tool, args, .. } => {
             vec![Event::ToolParsed { call: seq, tool: tool.clone(), brief: brief_json(args) }]
         }

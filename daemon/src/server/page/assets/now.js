@@ -344,7 +344,7 @@ act("ask", async (form) => {
   const area = form.elements.text;
   const text = area.value.trim();
   if (!text) return;
-  await ask(text, { begins: form.elements.begins.checked }, attached.attachments());
+  await ask(text, { begins: form.elements.begins.checked, workers: form.elements.workers.checked }, attached.attachments());
   attached.clear();
   // The form may have been recreated meanwhile, with the same text.
   const now = root?.querySelector("#composer form")?.elements;
@@ -353,6 +353,7 @@ act("ask", async (form) => {
   mentions.close();
   estimate.later();
   now.begins.checked = false;
+  now.workers.checked = false;
   sessionStorage.removeItem(DRAFT);
 });
 act("answer", ({ dataset }) => ask(dataset.text, dataset.interaction ? { interaction: dataset.interaction } : {}));

@@ -32,6 +32,7 @@ pub(super) fn card_view(view: &ProposalView, verify: &Markup) -> Markup {
         }
         @if view.status == ProposalStatus::Waiting {
             p.dim { (reason_view(proposal)) }
+            @for line in proposal.describe_author() { p.dim { (safe_line(&line)) } }
             (check_view(proposal))
             (warnings_view(proposal))
             (reviews_note(view))
