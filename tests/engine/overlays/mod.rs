@@ -14,8 +14,10 @@ use std::env;
 use random_draws::{RandomDraws, check_seeds};
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
-use vector_core::overlay_merge::{MergedOverlays, Overlay, ProposalOrigin, merge_overlays};
-use vector_core::proposal::{BlobStore, try_command};
+use vector_core::overlay_merge::{
+    MergedOverlays, MergedStep, Overlay, ProposalOrigin, draft_merged, merge_overlays,
+};
+use vector_core::proposal::{BlobStore, ProposalDraft, try_command};
 
 use self::base::{Base, ZONES};
 use self::injected::inject;
@@ -86,6 +88,18 @@ impl MergeCase {
             for command in taken.commands.iter() {
                 try_command(&mut opened.scene, command, &blobs).unwrap();
             }
+        }
+        assert_eq!(opened.dump(), found, "{merged:#?}");
+        opened.scene.rollback(mark);
+        // The proposals of an overlay can be drafted as one.
+        for overlay in 0..overlays.len() {
+            let taken = merged.taken.iter().filter(|it| it.origin.overlay == overlay);
+            let steps: Vec<MergedStep> = taken
+                .map(|it| MergedStep { call: it.call, commands: it.commands.to_vec() })
+                .collect();
+            opened.scene.begin_scope(Seq(1_000_000 + overlay as u64));
+            let mut draft = ProposalDraft::new(&mut opened.scene, &blobs);
+            draft_merged(&mut draft, &steps).unwrap();
         }
         assert_eq!(opened.dump(), found, "{merged:#?}");
         self.check_all_named(&merged);

@@ -53,7 +53,7 @@ pub(crate) enum DelegationState {
     AtWork,
     /// Studio has to answer something first.
     NeedsStudio,
-    /// It is settled.
+    /// It is settled, with an answer or a refusal.
     Settled,
 }
 
@@ -121,6 +121,11 @@ impl Engine {
         let own = self.workflow(workflow);
         let parts: Vec<PartProgress> =
             own.map(|it| it.parts_of(call)).unwrap_or_default().into_iter().cloned().collect();
+        if parts.len() < delegation.parts.len() {
+            let why = "The model of the lead is not available, so that nobody can do the parts.";
+            self.refuse_call(workflow, call, Refusal(format!("{tool}: {why}")))?;
+            return Ok(DelegationState::Settled);
+        }
         if !parts.iter().all(|it| self.is_part_ready(it)) {
             return Ok(DelegationState::AtWork);
         }

@@ -197,7 +197,9 @@ impl ToolSpec {
             TaskRole::Lead {} => !is_report,
             TaskRole::Worker { .. } => {
                 let asks = self.has_effect() || self.name == ask_clarification::TOOL.name;
-                !is_report && !asks && !self.delegates()
+                // The memory is about the whole project, and a change of it stands alone.
+                let is_memory = self.name == edit_memory::TOOL.name;
+                !is_report && !asks && !is_memory && !self.delegates()
             }
             TaskRole::Scout { .. } => is_reading,
         }

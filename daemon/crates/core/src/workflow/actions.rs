@@ -58,7 +58,7 @@ pub(super) fn handle_action(workflow: &Workflow, call: Seq, talk: ModelAction) -
                 entries.push(Entry::Planned { call, steps: steps.collect(), notes: None });
             }
             entries.push(Entry::Answered { call, answer: Json::Null });
-            entries.push(workflow.ending_entry(Finish::Done, summary));
+            entries.extend(workflow.ending_entries(Finish::Done, summary));
             entries
         }
     }

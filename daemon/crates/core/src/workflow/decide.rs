@@ -423,7 +423,7 @@ fn handle_message(workflow: &Workflow, message: ModelMessage) -> Vec<Entry> {
             true => Finish::Failed,
             false => Finish::Done,
         };
-        entries.push(workflow.ending_entry(outcome, None));
+        entries.extend(workflow.ending_entries(outcome, None));
     }
     entries
 }
@@ -489,12 +489,15 @@ fn handle_plan(
 
 /// Asks the person for a permission, unless nobody waits for what it permits.
 fn request_permission(workflow: &Workflow, call: Seq, permission: Permission) -> Entry {
-    match workflow.disconnected_agent() {
-        Some(client) => {
-            refused_entry(call, format!("{client} disconnected before it was permitted."))
-        }
-        None => Entry::PermissionRequested { call, permission },
+    if let Some(client) = workflow.disconnected_agent() {
+        return refused_entry(call, format!("{client} disconnected before it was permitted."));
     }
+    if workflow.role.assigned_part().is_some() {
+        let why = "This needs a permission, and a worker asks nobody. Do without it, and say so in your \
+                   last message.";
+        return refused_entry(call, why.to_owned());
+    }
+    Entry::PermissionRequested { call, permission }
 }
 
 /// Refuses an identical proposal on an unchanged base.

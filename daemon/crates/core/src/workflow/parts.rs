@@ -140,15 +140,25 @@ impl Workflow {
         }
     }
 
-    /// Returns the entries with which its model ends the task, or submits what is pending.
-    pub(super) fn ending_entry(&self, outcome: Finish, summary: Option<String>) -> Entry {
-        let is_worker = matches!(self.role, TaskRole::Worker { .. });
-        let has_result = is_worker || self.first_waiting().is_some();
-        if outcome == Finish::Done && self.role.submits() && has_result {
-            Entry::Submitted { summary }
-        } else {
-            Entry::Finished { outcome, summary }
+    /// Returns the entries with which its model ends the task, or submits what is pending. A worker that
+    /// gives up has no result.
+    pub(super) fn ending_entries(&self, outcome: Finish, summary: Option<String>) -> Vec<Entry> {
+        let submits = match self.role {
+            TaskRole::Worker { .. } => outcome == Finish::Done,
+            TaskRole::Lead {} => self.first_waiting().is_some(),
+            TaskRole::Solo | TaskRole::Reviewer { .. } | TaskRole::Scout { .. } => false,
+        };
+        if submits {
+            return vec![Entry::Submitted { summary }];
         }
+        let reason = "The model ended without a result.".to_owned();
+        let drafted = self.drafted_proposals().into_iter();
+        let withdrawn = drafted.map(|proposal| Entry::Withdrawn {
+            proposal,
+            reason: reason.clone(),
+            replanned: false,
+        });
+        withdrawn.chain([Entry::Finished { outcome, summary }]).collect()
     }
 
     /// Returns the pending proposals of a worker, oldest first.

@@ -1,6 +1,7 @@
 //! Tests of decisions on small workflows, and of replaying them to the same state.
 
 mod model;
+mod parts;
 mod reviews;
 
 use scene_schemas::Fingerprint;
@@ -55,6 +56,26 @@ impl Run {
             follows,
             guards,
             role: TaskRole::Solo,
+        })
+        .unwrap();
+        run
+    }
+
+    /// A task that a model does in this role. The mode approves additions.
+    fn of_role(role: TaskRole, driver: &str, interaction: InteractionMode) -> Self {
+        let mut run = Self { state: LedgerState::default(), records: Vec::new() };
+        let hash = Fingerprint::hash_bytes(b"place");
+        let file = "place.rbxl".to_owned();
+        run.input(WorkflowInput::Start {
+            place: Place::File(FilePlace { file, out: None, hash, replaces: None }),
+            goal: "a goal".to_owned(),
+            driver: driver.to_owned(),
+            mode: Mode::Auto,
+            attached: Vec::new(),
+            interaction,
+            follows: None,
+            guards: Some(Guards { scope: 8, needs_script: true, turns: 50 }),
+            role,
         })
         .unwrap();
         run

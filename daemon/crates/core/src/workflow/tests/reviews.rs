@@ -60,22 +60,8 @@ fn decided_proposal_is_not_reviewed() {
 
 /// The task of a reviewer.
 fn reviewer() -> Run {
-    let mut run = Run { state: LedgerState::default(), records: Vec::new() };
-    let hash = Fingerprint::hash_bytes(b"place");
-    let file = "place.rbxl".to_owned();
-    run.input(WorkflowInput::Start {
-        place: Place::File(FilePlace { file, out: None, hash, replaces: None }),
-        goal: "Review proposal 5".to_owned(),
-        driver: "maker/other".to_owned(),
-        mode: Mode::Confirm,
-        attached: Vec::new(),
-        interaction: InteractionMode::Ask,
-        follows: None,
-        guards: Some(Guards { scope: 8, needs_script: true, turns: 50 }),
-        role: TaskRole::Reviewer { proposal: Seq(5) },
-    })
-    .unwrap();
-    run
+    let role = TaskRole::Reviewer { proposal: Seq(5) };
+    Run::of_role(role, "maker/other", InteractionMode::Ask)
 }
 
 #[test]
