@@ -126,8 +126,8 @@ fn model_is_told_the_selection_and_drafts_unasked() {
     // The request is the same when it is rebuilt from the ledger.
     let home = bench.home.path().display().to_string();
     let log = bench.home.run(&["log", "--json", "--home", &home], "").stdout;
-    let requested = log.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
-    let requested = requested.filter(|it| it["entry"] == "requested").next_back().unwrap();
+    let mut requested = log.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
+    let requested = requested.rfind(|it| it["entry"] == "requested").unwrap();
     let seq = requested["seq"].to_string();
     let rebuilt = bench.home.run(&["debug", "request", &seq, "--home", &home], "");
     assert_eq!(rebuilt.code, 0, "it is not the same: {}", rebuilt.stderr);
