@@ -24,6 +24,12 @@ fn estimate_of_a_place_counts_its_scripts() {
     let found: TaskEstimate = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(found.tier, TaskTier::Complex);
     assert!(found.reasons[0].contains("all of the code"), "{found:?}");
+    // A place that cannot be written is estimated too.
+    let mut permissions = std::fs::metadata(&file).unwrap().permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&file, permissions).unwrap();
+    let read_only = home.run(&["estimate", words, &place, "--model", "offline", "--json"], "");
+    assert_eq!(read_only.stdout, said.stdout, "{read_only:?}");
     let missing = home.run(&["estimate", words, "nowhere.rbxl", "--model", "offline"], "");
     assert_eq!(missing.code, 1, "{missing:?}");
 }

@@ -572,8 +572,8 @@ fn stopping_the_lead_stops_its_workers() {
 }
 
 /// How many entries lie between two kills. `VECTOR_KILLS=1` kills at every entry.
-fn kill_step() -> u64 {
-    std::env::var("VECTOR_KILLS").map_or(17, |it| it.parse().unwrap())
+fn kill_step() -> usize {
+    std::env::var("VECTOR_KILLS").map_or(7, |it| it.parse().unwrap())
 }
 
 #[test]

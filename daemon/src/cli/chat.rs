@@ -64,7 +64,7 @@ pub(super) struct ChatArgs {
     #[arg(long)]
     new: bool,
     /// Let the model give parts of a task to workers, which do them at the same time
-    #[arg(long, requires = "session")]
+    #[arg(long)]
     workers: bool,
     /// Do not play the game to find out whether a change brings new errors
     #[arg(long, conflicts_with = "session")]
@@ -124,6 +124,10 @@ pub(super) fn parse_input(line: &str) -> ChatInput {
 
 pub(super) fn run(args: &ChatArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     match &args.session {
+        None if args.workers => anyhow::bail!(
+            "workers need a place that the daemon has open: run `vector open` with it, then `vector \
+             chat --session --workers`"
+        ),
         None => {
             let at = PlaceArg::from_args(args.place.as_deref(), args.project.as_deref())?;
             chat_in_file(args, at, home)

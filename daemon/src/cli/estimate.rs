@@ -46,7 +46,8 @@ pub(super) fn run(args: &EstimateArgs, home: &Path) -> anyhow::Result<ExitStatus
         (PlanningScene::from(Scene::empty(FileFormat::Binary)), None)
     } else {
         let at = PlaceArg::from_args(args.place.as_deref(), args.project.as_deref())?;
-        (at.open_target(&terminal, None, true)?.1, at.settings_folder())
+        // It may be one that cannot be written.
+        (terminal.with_spinner("Reading the place", at.scene_reader())?, at.settings_folder())
     };
     let driver = model::choose_driver(home, folder, args.model.as_deref())?;
     let request = UserRequest::from(args.text.as_str());

@@ -27,7 +27,8 @@ use vector_core::tools::{
     self, DelegatedPart, Delegation, DelegationKind, MERGE_PART, Plan, ToolAction, ToolSpec,
 };
 use vector_core::workflow::{
-    PartProgress, ReviewState, Workflow, WorkflowInput, check_call, refinement_request,
+    PartProgress, PendingProposal, ProposalReview, ReviewState, Workflow, WorkflowInput,
+    check_call, refinement_request,
 };
 use vector_ledger::LedgerError;
 use vector_providers::ProviderKind;
@@ -93,7 +94,7 @@ impl Engine {
 
     /// Whether a part has ended, or its worker has submitted.
     fn is_part_ready(&self, part: &PartProgress) -> bool {
-        part.outcome.is_some() || self.workflow(part.worker).is_some_and(Workflow::is_submitted)
+        part.outcome.is_some() || self.workflow(part.worker).is_some_and(Workflow::has_result)
     }
 
     /// Continues a call that gives parts to other models: starts them, records those that ended, and
@@ -507,8 +508,15 @@ impl Engine {
     /// What a lead submits after it went back to work is not reviewed again.
     pub fn results_to_review(&self) -> Vec<(Seq, Seq)> {
         let leads = self.submitted_leads();
-        let unreviewed =
-            leads.filter(|(_, own)| own.proposals().all(|(seq, _)| own.reviews_of(seq).is_empty()));
+        // A review of a proposal that was planned again since has failed.
+        let has_failed = |own: &Workflow, seq, it: &PendingProposal| {
+            let failed = |it: &ProposalReview| matches!(it.state, ReviewState::Failed(_));
+            !it.status.is_pending() && own.reviews_of(seq).iter().all(failed)
+        };
+        let unreviewed = leads.filter(|(_, own)| {
+            own.proposals()
+                .all(|(seq, it)| own.reviews_of(seq).is_empty() || has_failed(own, seq, it))
+        });
         unreviewed.filter_map(|(lead, own)| Some((lead, own.first_waiting()?))).collect()
     }
 

@@ -100,6 +100,12 @@ impl Workflow {
         self.parts.is_submitted
     }
 
+    /// Whether all that its model submitted is planned. After a change of the place or a restart it is
+    /// planned again.
+    pub fn has_result(&self) -> bool {
+        self.parts.is_submitted && self.open.is_empty()
+    }
+
     /// Returns what its model said of its result.
     pub fn submitted_summary(&self) -> Option<&str> {
         self.parts.summary.as_deref()
