@@ -38,6 +38,7 @@ mod together;
 mod verifying;
 #[cfg(unix)]
 mod whole;
+#[cfg(unix)]
 mod workers;
 
 use std::fs;
