@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use rbx_dom_weak::{InstanceBuilder, WeakDom};
 use rbx_types::Variant;
@@ -15,6 +16,9 @@ use vector_tests::places::{self, Format};
 
 use super::models::{calls, calls_for, says};
 use crate::models::server::{End, Reply, RoleScript, Server};
+
+/// Longer than any machine needs. A wait that takes this long fails its test.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 const REQUEST: &str = "Build a round game";
 
@@ -584,11 +588,13 @@ fn killed_daemon_goes_on_with_all_models_where_they_were() {
     until_corrected(&mut bench, task);
     let ledger = Ledger::open(&bench.home.path().join("vector")).unwrap();
     let last = ledger.last_seq().unwrap().0;
-    for kill_at in (2..last).step_by(kill_step() as usize) {
+    for kill_at in (2..last).step_by(kill_step()) {
         let mut bench = Bench::new(parts, orchestra(), "");
         let ledger = Ledger::open(&bench.home.path().join("vector")).unwrap();
         let task = bench.begin();
+        let begun = Instant::now();
         while ledger.last_seq().unwrap() < Seq(kill_at) {
+            assert!(begun.elapsed() < PATIENCE, "entry {kill_at} was never written");
             std::thread::yield_now();
         }
         bench.kill();

@@ -27,6 +27,7 @@ mod recover;
 pub mod render_input;
 mod replan;
 mod restore;
+mod result_reviews;
 mod revert;
 pub mod review_gate;
 mod reviews;
