@@ -118,7 +118,7 @@ fn small_steps_are_approved_together_in_the_widget() {
     let (studio, agent) = (&desk.studio, Agent::of(&desk));
     agent.proposes(studio, "1", "delete_instance", json!({ "path": "game.Workspace.Wall" }));
     let park = agent.proposes(studio, "2", "create_instance", folder("Park", "game.Workspace"));
-    until_there(studio, "Approve");
+    until_shown(studio, "Create Folder Park");
     assert!(!has(studio, "ApproveSteps"), "there is no group of one");
     agent.proposes(studio, "3", "create_instance", folder("Pond", "game.Workspace.Park"));
     let shop = agent.proposes(studio, "4", "create_instance", folder("Shop", "game.Workspace"));

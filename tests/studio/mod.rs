@@ -116,11 +116,11 @@ fn until_shown(studio: &Studio, text: &str) {
 
 /// Waits for text that may have scrolled out of view.
 fn until_told(studio: &Studio, text: &str) {
-    until(studio, text, |studio| studio.find_gui(|it| it.text.contains(text)).is_ok());
+    until(studio, text, |studio| studio.gui().iter().any(|it| it.text.contains(text)));
 }
 
 fn has(studio: &Studio, name: &str) -> bool {
-    studio.find_gui(|it| it.visible && it.name == name).is_ok()
+    studio.gui().iter().any(|it| it.visible && it.name == name)
 }
 
 fn until_there(studio: &Studio, name: &str) {
