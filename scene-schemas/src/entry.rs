@@ -73,6 +73,10 @@ pub enum Entry {
         /// What the model does in the task.
         #[serde(default, skip_serializing_if = "TaskRole::is_solo")]
         role: TaskRole,
+        /// The call of the agent that asked for the task. None if a person or the task of another model
+        /// did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        requested_by: Option<Seq>,
     },
     /// Vector chose the scripts to describe to the model at the start.
     Context {

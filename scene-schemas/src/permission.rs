@@ -1,5 +1,5 @@
 //! What a call may do only with the permission of a person: play the game in Studio, spend credits,
-//! upload files, and have proposals reviewed.
+//! upload files, have proposals reviewed, and have a model do a task.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,6 +8,7 @@ use crate::entry::Seq;
 use crate::generation::GenerationOffer;
 use crate::review::ReviewOffer;
 use crate::upload::AssetFile;
+use crate::workers::TaskOffer;
 
 /// What a call may need the permission of a person for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +22,8 @@ pub enum Permission {
     Upload(Box<AssetFile>),
     /// To have a model review a proposal, which costs tokens.
     Review(Box<ReviewOffer>),
+    /// To have Vector's own model do a task, which costs tokens.
+    Task(Box<TaskOffer>),
 }
 
 impl Permission {
@@ -58,17 +61,20 @@ impl Permission {
                      it costs more if it reads scripts."
                 )
             }
+            Self::Task(offer) => offer.question(),
         }
     }
 
-    /// Returns the answers that are offered. What costs credits or cannot be undone is permitted once at a
-    /// time.
+    /// Returns the answers that are offered. What costs credits, costs an unknown number of tokens or
+    /// cannot be undone is permitted once at a time.
     pub fn answers(&self) -> &'static [PermissionAnswer] {
         match self {
             Self::Playtest | Self::Review(_) => {
                 &[PermissionAnswer::Once, PermissionAnswer::Task, PermissionAnswer::No]
             }
-            Self::Generate(_) | Self::Upload(_) => &[PermissionAnswer::Once, PermissionAnswer::No],
+            Self::Generate(_) | Self::Upload(_) | Self::Task(_) => {
+                &[PermissionAnswer::Once, PermissionAnswer::No]
+            }
         }
     }
 
@@ -76,7 +82,7 @@ impl Permission {
     pub fn shown_model(&self) -> Option<Seq> {
         match self {
             Self::Upload(file) => file.generated,
-            Self::Playtest | Self::Generate(_) | Self::Review(_) => None,
+            Self::Playtest | Self::Generate(_) | Self::Review(_) | Self::Task(_) => None,
         }
     }
 }

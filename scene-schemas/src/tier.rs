@@ -94,12 +94,15 @@ pub struct TaskEstimate {
     pub tier: TaskTier,
     /// Why, worded for a person, the most important reason first.
     pub reasons: Vec<String>,
+    /// The role of the model that the request is for, which the numbers are for: it does everything
+    /// alone, or leads.
+    pub role: EstimatedRole,
     /// The roles that it could have. The first is always one that does everything alone.
     pub roles: Vec<RoleEstimate>,
-    /// The tokens of a model that does everything alone. None without a model.
+    /// The tokens of all models that take part. None without a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenRange>,
-    /// The cost of a model that does everything alone. None if a price is not known.
+    /// The cost of all models that take part. None if a price is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dollars: Option<DollarRange>,
     /// What the numbers assume, worded for a person.
@@ -117,10 +120,13 @@ impl TaskEstimate {
     /// $0.12`.
     pub fn to_line(&self) -> String {
         let count = |role| self.roles.iter().find(|it| it.role == role).map_or(0, |it| it.count);
-        let team = match (count(EstimatedRole::Worker), count(EstimatedRole::Reviewer)) {
-            (0, 0) => "alone".to_owned(),
-            (0, _) => "alone, a review is worth it".to_owned(),
-            (workers, _) => format!("alone, or a lead with {workers} workers"),
+        let workers = count(EstimatedRole::Worker);
+        let team = match (self.role, workers, count(EstimatedRole::Reviewer)) {
+            (EstimatedRole::Lead, 0, _) => "a lead with workers".to_owned(),
+            (EstimatedRole::Lead, _, _) => format!("a lead with up to {workers} workers"),
+            (_, 0, 0) => "alone".to_owned(),
+            (_, 0, _) => "alone, a review is worth it".to_owned(),
+            (_, workers, _) => format!("alone, or a lead with {workers} workers"),
         };
         let mut line = format!("{} · {team}", self.tier.label());
         if let Some(TokenRange { low, high }) = self.tokens {
@@ -169,6 +175,7 @@ mod tests {
         TaskEstimate {
             tier: TaskTier::Simple,
             reasons: Vec::new(),
+            role: EstimatedRole::Solo,
             roles: vec![solo],
             tokens,
             dollars,
@@ -197,5 +204,7 @@ mod tests {
         assert_eq!(team.to_line(), "Simple · alone, a review is worth it");
         team.roles.push(role(EstimatedRole::Worker, 3));
         assert_eq!(team.to_line(), "Simple · alone, or a lead with 3 workers");
+        team.role = EstimatedRole::Lead;
+        assert_eq!(team.to_line(), "Simple · a lead with up to 3 workers");
     }
 }

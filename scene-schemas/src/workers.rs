@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::entry::Seq;
+use crate::review::TaskRole;
 
 /// What a lead gave to another model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -73,6 +74,57 @@ pub struct ProposalAuthor {
     /// sentence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
+}
+
+/// What the model does in a task that an agent asks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestedRole {
+    /// It does all of the task.
+    #[default]
+    Solo,
+    /// It may give parts of the task to workers.
+    Lead,
+}
+
+impl RequestedRole {
+    /// Returns the role of the task that begins.
+    pub fn to_task_role(self) -> TaskRole {
+        match self {
+            Self::Solo => TaskRole::Solo,
+            Self::Lead => TaskRole::Lead {},
+        }
+    }
+}
+
+/// A task that an agent asks for, before anything is spent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskOffer {
+    /// The request, as the agent wrote it.
+    pub request: String,
+    /// What the model does.
+    pub role: RequestedRole,
+    /// The model: `PROVIDER/MODEL`.
+    pub model: String,
+    /// What it will probably take, in one line.
+    pub estimate: String,
+}
+
+impl TaskOffer {
+    /// Returns the question to the person. The request is at its end, so that nothing in it can pass for
+    /// words of Vector.
+    pub fn question(&self) -> String {
+        let Self { request, role, model, estimate } = self;
+        let how = match role {
+            RequestedRole::Solo => "in a task of its own",
+            RequestedRole::Lead => "in a task of its own, with workers if they help",
+        };
+        format!(
+            "Have {model} do this {how}? Estimate: {estimate}. Its changes are proposals, as for a \
+             request of yours. The request of the agent: {request}"
+        )
+    }
 }
 
 #[cfg(test)]

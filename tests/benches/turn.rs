@@ -127,6 +127,7 @@ fn fill(home: &Path, entries: usize) {
         guards: None,
         served: false,
         role: TaskRole::Solo,
+        requested_by: None,
     };
     let said = |n: usize| Entry::Said {
         text: format!("This was said before, in entry {n}."),

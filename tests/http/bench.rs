@@ -160,6 +160,7 @@ impl Bench {
             guards: None,
             served: false,
             role: TaskRole::Solo,
+            requested_by: None,
         };
         let batch = AppendBatch { workflow: None, entries: vec![started], blobs: Vec::new() };
         self.ledger.append(batch).unwrap()[0].seq

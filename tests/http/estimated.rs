@@ -17,8 +17,12 @@ fn chat(plugin: &Plugin<'_>, text: &str, more: &Json) -> Json {
 }
 
 fn estimate(plugin: &Plugin<'_>, text: &str) -> TaskEstimate {
+    estimate_with(plugin, text, &json!({}))
+}
+
+fn estimate_with(plugin: &Plugin<'_>, text: &str, more: &Json) -> TaskEstimate {
     let path = format!("/api/sessions/{}/estimate", plugin.session);
-    let answer = plugin.call("POST", &path, &chat(plugin, text, &json!({}))).ok();
+    let answer = plugin.call("POST", &path, &chat(plugin, text, more)).ok();
     serde_json::from_value(answer).unwrap()
 }
 
@@ -55,6 +59,29 @@ fn estimate_is_made_without_a_model() {
     let other = chat(&plugin, "make the wall red", &json!({ "session": "other" }));
     let refused = plugin.call("POST", &path, &other);
     assert_eq!(refused.status, 400, "{}", refused.body);
+}
+
+#[test]
+fn estimate_counts_the_workers_that_are_chosen() {
+    let bench = priced(Vec::new(), "", 10.0);
+    let plugin = bench.plugin();
+    let text = "make a shop with a gui where players buy swords, and save them";
+    let alone = estimate(&plugin, text);
+    let shared = estimate_with(&plugin, text, &json!({ "workers": true }));
+    assert_eq!((alone.role, shared.role), (EstimatedRole::Solo, EstimatedRole::Lead));
+    let (alone, shared_tokens) = (alone.tokens.unwrap(), shared.tokens.unwrap());
+    // The lead may give nothing away. Its first message has more tools.
+    assert_eq!(shared_tokens.low, shared.roles[0].tokens.unwrap().low);
+    assert!(alone.low < shared_tokens.low, "{shared:?}");
+    let of_roles: u64 = shared.roles[1..].iter().filter_map(|it| Some(it.tokens?.high)).sum();
+    assert_eq!(shared_tokens.high, of_roles);
+    assert!(shared_tokens.high > alone.high, "{shared:?}");
+    let dollars = shared.dollars.unwrap();
+    assert!(dollars.high > 0.0 && dollars.high <= shared_tokens.high as f64 * 10.0 / 1e6);
+    assert!(shared.line.contains("a lead with up to 2 workers"), "{}", shared.line);
+    // A question is answered by one model.
+    let asked = estimate_with(&plugin, text, &json!({ "workers": true, "interaction": "ask" }));
+    assert_eq!(asked.role, EstimatedRole::Solo);
 }
 
 #[test]

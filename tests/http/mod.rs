@@ -37,6 +37,8 @@ mod reviewed;
 mod routes;
 mod rules;
 mod scripts;
+#[cfg(unix)]
+mod started;
 mod together;
 #[cfg(unix)]
 mod workers;

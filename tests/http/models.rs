@@ -18,7 +18,7 @@ fn reply(message: &Message) -> Reply {
     Reply { headers, pieces, ..Reply::plain(200, "") }
 }
 
-pub(super) fn says(text: &str) -> Reply {
+pub(crate) fn says(text: &str) -> Reply {
     let usage = Some(Usage { input: 1_000, output: 10 });
     reply(&Message { text: Some(text.to_owned()), usage, ..Message::default() })
 }

@@ -18,7 +18,7 @@ use super::models::{calls, calls_for, says};
 use crate::models::server::{End, Reply, RoleScript, Server};
 
 /// Longer than any machine needs. A wait that takes this long fails its test.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 const REQUEST: &str = "Build a round game";
 
@@ -42,16 +42,16 @@ fn place(parts: usize) -> WeakDom {
 }
 
 /// A daemon that serves a place, a person, and a provider that plays all models.
-struct Bench {
-    home: Home,
-    server: Server,
-    daemon: Option<Daemon>,
-    human: Human,
-    file: PathBuf,
+pub(super) struct Bench {
+    pub(super) home: Home,
+    pub(super) server: Server,
+    pub(super) daemon: Option<Daemon>,
+    pub(super) human: Human,
+    pub(super) file: PathBuf,
 }
 
 impl Bench {
-    fn new(parts: usize, roles: Vec<RoleScript>, settings: &str) -> Self {
+    pub(super) fn new(parts: usize, roles: Vec<RoleScript>, settings: &str) -> Self {
         Self::with_models(parts, roles, settings, "")
     }
 
@@ -88,16 +88,16 @@ impl Bench {
         let opened = self.human.open(&self.file).ok();
         let chat = json!({
             "session": opened["session"], "epoch": opened["epoch"], "text": REQUEST,
-            "workers": true,
+            "workers": true, "confirmed": true,
         });
         self.human.call("POST", "/api/chat", &chat).ok()["workflow"].as_u64().unwrap()
     }
 
-    fn task(&self, task: u64) -> Json {
+    pub(super) fn task(&self, task: u64) -> Json {
         self.human.call("GET", &format!("/api/workflows/{task}"), &Json::Null).ok()
     }
 
-    fn until_task(&mut self, task: u64, state: &str) -> Json {
+    pub(super) fn until_task(&mut self, task: u64, state: &str) -> Json {
         self.human.until_found(&format!("/api/workflows/{task}"), |it| {
             (it["state"] == state).then(|| it.clone())
         })
@@ -118,14 +118,14 @@ impl Bench {
     }
 
     /// The proposals that a person has to decide on.
-    fn waiting(&self) -> Vec<u64> {
+    pub(super) fn waiting(&self) -> Vec<u64> {
         let waiting = self.human.call("GET", "/api/proposals", &Json::Null).ok();
         let waiting = waiting["proposals"].as_array().unwrap().clone();
         waiting.iter().map(|it| it["seq"].as_u64().unwrap()).collect()
     }
 
     /// The requests of the model whose first message contains a text.
-    fn requests_of(&self, needle: &str) -> Vec<Json> {
+    pub(super) fn requests_of(&self, needle: &str) -> Vec<Json> {
         let all = self.server.requests().into_iter().map(|it| it.body);
         all.filter(|it| first_message(it).contains(needle)).collect()
     }
@@ -134,11 +134,11 @@ impl Bench {
         places::decode(&fs::read(&self.file).unwrap())
     }
 
-    fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         self.daemon.take().unwrap().kill();
     }
 
-    fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         let ledger = self.home.path().join("vector");
         let daemon = Daemon::of_place(binary::vector(), &ledger, &self.file);
         self.human = Human::of(&daemon, &ledger);
@@ -165,7 +165,7 @@ fn tools_of(body: &Json) -> Vec<&str> {
     tools.iter().filter_map(|it| it["function"]["name"].as_str()).collect()
 }
 
-fn role(needle: &'static str, replies: Vec<Reply>) -> RoleScript {
+pub(super) fn role(needle: &'static str, replies: Vec<Reply>) -> RoleScript {
     RoleScript { needle, replies }
 }
 
@@ -177,7 +177,7 @@ fn assign(parts: &[Json]) -> Reply {
     calls("assign_parts", json!({ "parts": parts }))
 }
 
-fn create(class: &str, parent: &str, name: &str) -> Reply {
+pub(super) fn create(class: &str, parent: &str, name: &str) -> Reply {
     calls(
         "create_instance",
         json!({ "className": class, "parentPath": parent, "props": { "Name": name } }),
@@ -193,7 +193,7 @@ fn replace(search: &str, replace: &str) -> Reply {
     calls("replace_text", json!({ "path": path, "search": search, "replace": replace }))
 }
 
-fn plan() -> Reply {
+pub(super) fn plan() -> Reply {
     calls("start_plan", json!({ "steps": ["Give the parts away", "Check them"] }))
 }
 
@@ -202,7 +202,7 @@ fn report(findings: &Json) -> Reply {
 }
 
 /// A lead with two workers, whose parts are apart.
-fn two_parts() -> Vec<RoleScript> {
+pub(super) fn two_parts() -> Vec<RoleScript> {
     let parts = [part("Coins", "game.ServerScriptService"), part("Shop", "game.StarterGui")];
     vec![
         role(
@@ -344,7 +344,7 @@ fn orchestra() -> Vec<RoleScript> {
 }
 
 /// Approves all proposals, and returns the task of the lead when it is over.
-fn approve_all(bench: &mut Bench, task: u64) -> Json {
+pub(super) fn approve_all(bench: &mut Bench, task: u64) -> Json {
     for seq in bench.waiting() {
         bench.human.approve(seq).ok();
     }
@@ -576,7 +576,7 @@ fn stopping_the_lead_stops_its_workers() {
 }
 
 /// How many entries lie between two kills. `VECTOR_KILLS=1` kills at every entry.
-fn kill_step() -> usize {
+pub(super) fn kill_step() -> usize {
     std::env::var("VECTOR_KILLS").map_or(7, |it| it.parse().unwrap())
 }
 

@@ -11,6 +11,8 @@ mod refused;
 #[cfg(unix)]
 mod reviews;
 mod sdk;
+#[cfg(unix)]
+mod started;
 mod stdio;
 
 use std::fs;

@@ -15,7 +15,7 @@ fn report(text: &str) -> Reply {
 }
 
 /// Connects a client to a place, with a model that gives these replies.
-fn connect(client: &mut Client, home: &Home, replies: Vec<Reply>) -> Server {
+pub(super) fn connect(client: &mut Client, home: &Home, replies: Vec<Reply>) -> Server {
     let server = Server::start(replies);
     let settings =
         format!("retries = 0\n[providers.lmstudio]\nbase_url = \"{}/v1\"\n", server.url());
@@ -35,7 +35,7 @@ fn propose(client: &mut Client, name: &str) -> Json {
     client.result(order).unwrap()["structuredContent"]["id"].clone()
 }
 
-fn status(client: &mut Client, args: Json) -> Json {
+pub(super) fn status(client: &mut Client, args: Json) -> Json {
     let order = client.calling("proposal_status", args);
     let result = client.result(order).unwrap();
     assert_ne!(result["isError"], true, "{result}");

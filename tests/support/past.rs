@@ -30,6 +30,7 @@ pub fn conversation(home: &Path, entries: usize) -> u64 {
         guards: None,
         served: false,
         role: TaskRole::Solo,
+        requested_by: None,
     };
     let first =
         ledger.append(AppendBatch { workflow: None, entries: vec![started], blobs: Vec::new() });

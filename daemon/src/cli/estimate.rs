@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use scene_schemas::tier::{EstimatedRole, TaskEstimate};
+use scene_schemas::review::TaskRole;
+use scene_schemas::tier::{EstimatedRole, RoleEstimate, TaskEstimate};
 use vector_core::planning_scene::PlanningScene;
 use vector_core::safe_line::safe_line;
 use vector_engine::UserRequest;
@@ -35,6 +36,9 @@ pub(super) struct EstimateArgs {
     /// The model: PROVIDER/MODEL, PROVIDER or offline [default: from the settings]
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
+    /// Estimate it for a model that may give parts of the task to workers
+    #[arg(long)]
+    workers: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -50,7 +54,9 @@ pub(super) fn run(args: &EstimateArgs, home: &Path) -> anyhow::Result<ExitStatus
         (terminal.with_spinner("Reading the place", at.scene_reader())?, at.settings_folder())
     };
     let driver = model::choose_driver(home, folder, args.model.as_deref())?;
-    let request = UserRequest::from(args.text.as_str());
+    let role = if args.workers { TaskRole::Lead {} } else { TaskRole::Solo };
+    let request = UserRequest { role, ..UserRequest::from(args.text.as_str()) };
+    let driver = driver.for_role(role);
     let estimate = estimate_task(&scene, &request, &driver);
     if args.json {
         print_line(&serde_json::to_string(&estimate)?);
@@ -67,9 +73,10 @@ fn describe_estimate(estimate: &TaskEstimate) -> Vec<String> {
     let mut lines = vec![estimate.line.clone()];
     let reasons = estimate.reasons.iter().map(|it| safe_line(it));
     lines.extend(reasons.map(|reason| format!("  because: {reason}")));
-    for it in estimate.roles.iter().filter(|it| it.role != EstimatedRole::Solo) {
+    let is_other = |it: &&RoleEstimate| it.role != EstimatedRole::Solo || estimate.role != it.role;
+    for it in estimate.roles.iter().filter(is_other) {
         let name = match (it.role, it.count) {
-            (EstimatedRole::Solo, _) => "alone".to_owned(),
+            (EstimatedRole::Solo, _) => "one model alone".to_owned(),
             (EstimatedRole::Lead, _) => "a lead".to_owned(),
             (EstimatedRole::Worker, count) => format!("{count} workers"),
             (EstimatedRole::Reviewer, _) => "a reviewer".to_owned(),

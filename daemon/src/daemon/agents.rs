@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use scene_schemas::api::{
     AgentCall, AgentCallOutcome, AgentLog, CallView, CancelCall, CommentReplies, Failure,
-    FailureKind, LoggedCall, MAX_WAIT, ScriptPage, SessionId,
+    FailureKind, LoggedCall, MAX_WAIT, ScriptPage, SessionId, StartedProposal, StartedTask,
 };
 use scene_schemas::entry::{Entry, Record, Seq};
 use serde_json::Value as Json;
@@ -15,7 +15,7 @@ use vector_core::workflow::{self, AGENT, Workflow};
 use vector_engine::REQUEST_REVIEW;
 use vector_ledger::LedgerError;
 
-use super::views::{ledger_failure, session_of};
+use super::views::{ledger_failure, not_found, session_of, workflow_view};
 use super::{DaemonActor, DaemonHandle, LISTED, daemon_closed};
 use crate::failure::failure;
 use crate::session::{
@@ -140,6 +140,32 @@ impl DaemonActor {
         found.ok_or_else(|| call_not_found(seq))
     }
 
+    /// Returns a task that a call of an agent began.
+    fn started_task(&mut self, task: Seq) -> Result<StartedTask, Failure> {
+        let state = self
+            .workflow_cache
+            .current_state(&self.ledger, task)
+            .map_err(|error| ledger_failure(&error))?;
+        let view = workflow_view(&self.ledger, &self.event_hub, task, state)?;
+        let own = state.workflow(task).ok_or_else(|| not_found(task))?;
+        let said = own.messages().last().unwrap_or_default();
+        let trouble = own.conversation().trouble().map(|it| format!("{} {}", it.message, it.hint));
+        let proposals = own.proposals().map(|(seq, it)| StartedProposal {
+            seq,
+            title: it.proposal.title.clone(),
+            status: it.status.to_proposal_status(),
+        });
+        Ok(StartedTask {
+            task,
+            model: view.driver,
+            state: view.state,
+            outcome: view.outcome,
+            text: trouble.unwrap_or_else(|| said.to_owned()),
+            proposals: proposals.collect(),
+            parts: view.parts,
+        })
+    }
+
     /// Returns the unsettled calls and the latest calls of agents.
     pub(super) fn read_agent_log(&mut self) -> Result<AgentLog, Failure> {
         let failed = |error: &LedgerError| ledger_failure(error);
@@ -184,7 +210,7 @@ impl DaemonHandle {
         let answer =
             self.run_with_reply(move |daemon, reply| daemon.start_call(call, noted, reply));
         if let Ok(answer) = timeout_at(until, answer).await {
-            return answer;
+            return self.add_started_task(answer?).await;
         }
         // From here on the call can no longer be recorded.
         recorded.close();
@@ -208,13 +234,27 @@ impl DaemonHandle {
             Ok(None) => drop(reply.send(daemon.recorded_call(seq))),
             Err(failure) => drop(reply.send(Err(failure))),
         });
-        match status.await {
+        let view = match status.await {
             // The session has ended meanwhile.
             Err(failure) if failure == daemon_closed() => {
                 self.run(move |daemon| daemon.recorded_call(seq)).await
             }
             status => status,
+        };
+        self.add_started_task(view?).await
+    }
+
+    /// Adds to a call the task that it began, if it did.
+    async fn add_started_task(&self, view: CallView) -> Result<CallView, Failure> {
+        let AgentCallOutcome::Done { answer, .. } = &view.outcome else { return Ok(view) };
+        let Some(task) = answer.get("task").and_then(Json::as_u64).map(Seq) else {
+            return Ok(view);
+        };
+        if view.tool != tools::START_TASK {
+            return Ok(view);
         }
+        let started = self.run(move |daemon| daemon.started_task(task)).await?;
+        Ok(CallView { started: Some(started), ..view })
     }
 
     /// Records what an agent did about the comments on the proposal of a call. Returns the call.

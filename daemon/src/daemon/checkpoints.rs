@@ -66,6 +66,7 @@ impl DaemonActor {
             guards: None,
             served: false,
             role: TaskRole::Solo,
+            requested_by: None,
         };
         let finished = Entry::Finished { outcome: Finish::Done, summary: None };
         let entries = vec![started, finished];

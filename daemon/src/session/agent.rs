@@ -19,7 +19,7 @@ use vector_engine::{EngineError, NextStep, ToolDriver};
 use vector_ledger::LedgerError;
 use vector_place::count_noun;
 
-use super::{Reply, SessionActor, WorkflowSlot, engine_failure};
+use super::{Reply, SessionActor, WorkflowAction, WorkflowSlot, engine_failure};
 use crate::daemon::review_view;
 use crate::event_hub::EventHub;
 use crate::failure::failure;
@@ -229,6 +229,13 @@ impl SessionActor {
         if let Some(job) = self.workflow_slots.get_mut(&workflow) {
             job.active_request.take_if(|asking| asking.is_for(call));
         }
+        // A task that the call began ends with it.
+        let of_call = |task: &Workflow| task.requested_by == Some(call);
+        let begun = self.engine.active_workflows().find(|(_, task)| of_call(task));
+        if let Some((task, _)) = begun {
+            // A task that cannot be cancelled has ended.
+            let _ = self.act_on_workflow(task, WorkflowAction::Cancel, None);
+        }
         self.engine.handle_input(workflow, WorkflowInput::Cancelled { call }).map(drop)
     }
 
@@ -388,6 +395,7 @@ pub(crate) fn workflow_call_view(workflow: &Workflow, name: Seq, seq: Seq) -> Op
             .proposed_for(call)
             .map(|it| workflow.reviews_of_change(it).map(review_view).collect())
             .unwrap_or_default(),
+        started: None,
     })
 }
 

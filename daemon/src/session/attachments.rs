@@ -14,7 +14,6 @@ use base64::prelude::BASE64_STANDARD;
 use scene_schemas::api::{Attachment, Chat, Failure, FailureKind, FoundInstance, WorkflowStarted};
 use scene_schemas::entry::{AttachmentSnapshot, InteractionMode, Seq};
 use scene_schemas::playtest::StudioOutput;
-use scene_schemas::review::TaskRole;
 use scene_schemas::{Fingerprint, InstanceId, InstancePath, Refusal, Target};
 use vector_core::mention::find_mentions;
 use vector_core::workflow::{ModelTrouble, WorkflowInput};
@@ -229,10 +228,10 @@ impl SessionActor {
         if let Some(workflow) = at_work.filter(|_| !chat.begins) {
             return self.continue_task(workflow, chat, attached, driver);
         }
-        let Chat { text: goal, interaction, begins, workers, confirmed, mut selected, .. } = chat;
+        let role = chat.role();
+        let Chat { text: goal, interaction, begins, confirmed, mut selected, .. } = chat;
         selected.truncate(MAX_ATTACHED);
-        let leads = workers && interaction == InteractionMode::Act;
-        let role = if leads { TaskRole::Lead {} } else { TaskRole::Solo };
+        let driver = driver.for_role(role);
         let request =
             UserRequest { goal, attached, interaction, selected, ..UserRequest::default() };
         let mut request = UserRequest { role, ..request };

@@ -14,13 +14,14 @@ impl SessionActor {
     /// that is gone is left out: the request itself is refused for it.
     pub(super) fn estimate_chat(&mut self, request: SessionRequest) -> TaskEstimate {
         let SessionRequest { chat, settings: RequestSettings { model, .. }, .. } = request;
+        let role = chat.role();
         let Chat { text: goal, interaction, selected, attached, .. } = chat;
         let scene = self.engine.scene();
         let attached = resolve_attachments(scene, &attached).unwrap_or_default();
         // Missing parts of the mirror are not requested.
         let _ = scene.take_missing();
         let request =
-            UserRequest { goal, attached, interaction, selected, ..UserRequest::default() };
+            UserRequest { goal, attached, interaction, selected, role, ..UserRequest::default() };
         self.engine.estimate_task(&request, &self.driver_of(model.as_deref()))
     }
 

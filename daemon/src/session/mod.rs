@@ -8,6 +8,7 @@
 
 mod active_settings;
 mod agent;
+mod agent_requests;
 mod attachments;
 mod decisions;
 mod estimates;
@@ -601,8 +602,8 @@ impl SessionActor {
 
     /// Starts the fetch for a call, unless one is running.
     fn request_fetch(&mut self, workflow: Seq, call: Seq) -> NextStep {
-        if let Some(proposal) = self.engine.requested_review(call) {
-            self.answer_review_request(workflow, call, proposal);
+        if let Some(work) = self.engine.session_work(call) {
+            self.answer_agent_request(workflow, call, work);
             return NextStep::Fetch(call);
         }
         // All connections of a client share one turn in the queue.

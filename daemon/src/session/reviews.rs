@@ -72,17 +72,9 @@ impl SessionActor {
         self.engine.estimate_review(proposal, &driver).map_err(|error| engine_failure(&error))
     }
 
-    /// Answers an agent that asks for a review: asks the person for the permission, or begins the review
-    /// if it is given. Its result is part of the proposal, so that the call need not wait for it.
-    pub(super) fn answer_review_request(&mut self, workflow: Seq, call: Seq, proposal: Seq) {
-        let answer = self.begin_requested_review(workflow, call, proposal);
-        let answer = answer.map_err(|Failure { message, hint, .. }| format!("{message} {hint}"));
-        if let Err(error) = self.engine.record_fetch_result(workflow, call, answer) {
-            self.stop_with_error(workflow, &error);
-        }
-    }
-
-    fn begin_requested_review(
+    /// Begins the review that an agent asks for, or asks the person for the permission. Its result is part
+    /// of the proposal, so that the call need not wait for it.
+    pub(super) fn begin_requested_review(
         &mut self,
         workflow: Seq,
         call: Seq,

@@ -46,6 +46,7 @@ pub(super) fn begin_workflow(
         guards: None,
         served: false,
         role: TaskRole::Solo,
+        requested_by: None,
     };
     let batch = AppendBatch { workflow: None, entries: vec![started, entry], blobs };
     let (records, lease) = ledger.start_workflow(batch)?;

@@ -74,8 +74,8 @@ pub fn perform_fetch(work: &FetchWork, cancel: &CancelSwitch) -> Result<FetchRes
             });
             return run.map(|run| FetchResult::Run(Box::new(run)));
         }
-        FetchRequest::Review(_) => {
-            return Err("Only a place that is open in the daemon has reviewers.".to_owned());
+        FetchRequest::Review(_) | FetchRequest::Task(_) => {
+            return Err("Only a place that is open in the daemon has other models.".to_owned());
         }
         // Studio performs it.
         FetchRequest::PlayInStudio(_) => return Err(NO_COPY.to_owned()),

@@ -10,11 +10,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::conversation::{PartView, WorkflowState};
 use super::event::ProposalStatus;
 use super::reviews::ReviewView;
 use super::session::SessionId;
 use crate::comment::Comment;
-use crate::entry::Seq;
+use crate::entry::{Finish, Seq};
 use crate::proposal::Class;
 
 /// Maximum time an agent's request may wait, in seconds.
@@ -81,6 +82,53 @@ pub struct CallView {
     /// The reviews of its proposal by models, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reviews: Vec<ReviewView>,
+    /// The task that the call began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<StartedTask>,
+}
+
+impl CallView {
+    /// Whether nothing is expected to happen any more: the call is settled, and the task that it began has
+    /// ended.
+    pub fn is_over(&self) -> bool {
+        let has_ended = |it: &StartedTask| it.state == WorkflowState::Finished;
+        self.outcome.is_settled() && self.started.as_ref().is_none_or(has_ended)
+    }
+}
+
+/// A task of Vector's own model that a call of an agent began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StartedTask {
+    /// The ledger position that identifies the task.
+    pub task: Seq,
+    /// The model: `PROVIDER/MODEL`.
+    pub model: String,
+    /// The state of the task.
+    pub state: WorkflowState,
+    /// How the task ended. None while it is not finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Finish>,
+    /// What the model said last. Empty if it has said nothing.
+    pub text: String,
+    /// Its proposals, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposals: Vec<StartedProposal>,
+    /// Its parts that other models do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartView>,
+}
+
+/// A proposal of a task that a call of an agent began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StartedProposal {
+    /// The proposal.
+    pub seq: Seq,
+    /// Its title, in one line.
+    pub title: String,
+    /// What has become of it.
+    pub status: ProposalStatus,
 }
 
 /// The outcome of a call.

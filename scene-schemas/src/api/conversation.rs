@@ -54,6 +54,14 @@ pub struct Chat {
     pub request: Option<String>,
 }
 
+impl Chat {
+    /// Returns what the model does in a task that begins with the request.
+    pub fn role(&self) -> TaskRole {
+        let leads = self.workers && self.interaction == InteractionMode::Act;
+        if leads { TaskRole::Lead {} } else { TaskRole::Solo }
+    }
+}
+
 /// A part of the place that a person attached to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]

@@ -33,6 +33,7 @@ pub use access::{
 pub use agent::{
     AgentCall, AgentCallOutcome, AgentDisconnect, AgentLog, AgentPresence, AppliedChange, CallView,
     CancelCall, CommentReplies, ListedScript, LoggedCall, MAX_WAIT, PlaceSet, ScriptPage,
+    StartedProposal, StartedTask,
 };
 pub use assets::{
     AssetCategory, FoundAsset, FoundAssets, FoundVotes, InsertAssetRequest, SearchAssetsRequest,

@@ -10,7 +10,7 @@ use scene_schemas::permission::Permission;
 use scene_schemas::proposal::{Ack, Preview, Proposal, Warning};
 use scene_schemas::review::{ReviewOffer, ReviewReport};
 use scene_schemas::rule::{RuleScope, TaskRule};
-use scene_schemas::workers::{PartOutcome, ProposalAuthor, TaskPart};
+use scene_schemas::workers::{PartOutcome, ProposalAuthor, TaskOffer, TaskPart};
 use serde_json::{Value as Json, json};
 
 /// The placeholder for an erased text.
@@ -132,6 +132,9 @@ fn erase_permission(permission: Permission) -> Permission {
         Permission::Review(offer) => {
             Permission::Review(Box::new(ReviewOffer { title: erased_text(), ..*offer }))
         }
+        Permission::Task(offer) => {
+            Permission::Task(Box::new(TaskOffer { request: erased_text(), ..*offer }))
+        }
     }
 }
 
@@ -144,24 +147,12 @@ fn erase_offer(offer: GenerationOffer) -> GenerationOffer {
 
 /// Erases the request of a task and what was attached to it.
 fn erase_start(entry: Entry) -> Entry {
-    let Entry::Started { place, driver, mode, interaction, follows, guards, served, role, .. } =
-        entry
-    else {
-        return entry;
-    };
-    let (goal, attached) = (erased_text(), Vec::new());
-    Entry::Started {
-        place,
-        goal,
-        driver,
-        mode,
-        attached,
-        interaction,
-        follows,
-        guards,
-        served,
-        role,
+    let mut erased = entry;
+    if let Entry::Started { goal, attached, .. } = &mut erased {
+        *goal = erased_text();
+        attached.clear();
     }
+    erased
 }
 
 fn erase_context(mut context: TaskContext) -> TaskContext {

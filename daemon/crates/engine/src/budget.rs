@@ -212,6 +212,7 @@ mod tests {
             guards: None,
             served: false,
             role: TaskRole::Solo,
+            requested_by: None,
         };
         let model = "maker/model".to_owned();
         let paid = Entry::Replied { model, tokens: None, cost: Some(dollars), replay: None };

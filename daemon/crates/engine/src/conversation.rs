@@ -132,6 +132,7 @@ mod tests {
             guards,
             served: false,
             role: TaskRole::Solo,
+            requested_by: None,
         };
         let batch = AppendBatch { workflow: None, entries: vec![started], blobs: Vec::new() };
         let records = ledger.append(batch).unwrap();

@@ -110,6 +110,7 @@ impl FetchWork {
             FetchRequest::Generate(_) => "Generating a model".to_owned(),
             FetchRequest::Upload(_) => "Uploading an asset".to_owned(),
             FetchRequest::Review(proposal) => format!("Asking for a review of proposal {proposal}"),
+            FetchRequest::Task(_) => "Asking for a task".to_owned(),
             FetchRequest::Picture { of, .. } => format!("Drawing {of}"),
         }
     }
@@ -152,6 +153,7 @@ impl Engine {
             | FetchRequest::Generate(_)
             | FetchRequest::Upload(_)
             | FetchRequest::Review(_)
+            | FetchRequest::Task(_)
             | FetchRequest::Picture { .. } => false,
         })
     }
@@ -174,6 +176,7 @@ impl Engine {
             | FetchRequest::Generate(_)
             | FetchRequest::Upload(_)
             | FetchRequest::Review(_)
+            | FetchRequest::Task(_)
             | FetchRequest::Picture { .. } => None,
         };
         Some(FetchWork {

@@ -193,6 +193,8 @@ pub struct UserRequest {
     /// The previous task of the conversation; None if this begins a new one.
     pub follows: Option<Seq>,
     pub role: TaskRole,
+    /// The call of the agent that asked for the task.
+    pub requested_by: Option<Seq>,
     /// What was selected in Studio when a person sent it, as far as the client told.
     pub selected: Vec<InstanceId>,
 }

@@ -15,7 +15,7 @@ use scene_schemas::review::{ReviewReport, TaskRole};
 use serde_json::Value as Json;
 use vector_core::prompt::{fence_text, one_line};
 use vector_core::proposal::preview_text;
-use vector_core::tools::{FetchRequest, Plan};
+use vector_core::tools::{FetchRequest, Plan, SessionWork};
 use vector_core::workflow::{
     ModelTrouble, PendingProposal, Workflow, WorkflowInput, check_reviewable,
 };
@@ -66,23 +66,9 @@ impl Engine {
         }
     }
 
-    /// Returns the proposal of which a call waits for the beginning of a review.
-    pub fn requested_review(&self, call: Seq) -> Option<Seq> {
-        match &**self.executor.find_fetch(call)? {
-            FetchRequest::Review(proposal) => Some(*proposal),
-            FetchRequest::Page(_)
-            | FetchRequest::Diagnostics(_)
-            | FetchRequest::Specs(_)
-            | FetchRequest::Run(_)
-            | FetchRequest::Play(_)
-            | FetchRequest::PlayInStudio(_)
-            | FetchRequest::Check(_)
-            | FetchRequest::StoreSearch(_)
-            | FetchRequest::Asset(_)
-            | FetchRequest::Generate(_)
-            | FetchRequest::Upload(_)
-            | FetchRequest::Picture { .. } => None,
-        }
+    /// Returns what a call waits for, if the session of the place does that itself.
+    pub fn session_work(&self, call: Seq) -> Option<SessionWork> {
+        self.executor.find_fetch(call)?.session_work()
     }
 
     /// Estimates what a review of a pending proposal costs, by the request that would begin it.
@@ -133,9 +119,8 @@ impl Engine {
             goal: describe_review(task, &reviewed),
             attached: reviewed.iter().map(attach).collect(),
             interaction: InteractionMode::Ask,
-            follows: None,
             role: TaskRole::Reviewer { proposal },
-            selected: Vec::new(),
+            ..UserRequest::default()
         })
     }
 

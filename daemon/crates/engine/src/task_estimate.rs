@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use scene_schemas::entry::InteractionMode;
+use scene_schemas::review::TaskRole;
 use scene_schemas::tier::{
     DollarRange, EstimatedRole, RoleEstimate, TaskEstimate, TaskTier, TokenRange,
 };
@@ -51,6 +52,8 @@ fn usual_messages(tier: TaskTier) -> MessageRange {
 const LEAD: MessageRange = MessageRange { low: 4, high: 10 };
 /// What a worker writes besides its part.
 const WORKER_MORE: MessageRange = MessageRange { low: 1, high: 3 };
+/// The workers of a lead for whom the rule finds none worth it.
+const MIN_WORKERS: u64 = 2;
 /// What a reviewer writes.
 const REVIEWER: MessageRange = MessageRange { low: 1, high: 4 };
 
@@ -96,8 +99,8 @@ pub fn estimate_task(
     scene.set_readers(parallel_reading::PARALLEL_READERS);
     let found = scene.with_known_texts(|index| tier::estimate_tier(index, scene, &question));
     match (models, first) {
-        (Some(models), Some(first)) => price_task(found, models, first),
-        _ => build_estimate(found, None, &[], Vec::new()),
+        (Some(models), Some(first)) => price_task(found, request.role, models, first),
+        _ => build_estimate(found, request.role, None, &[], Vec::new()),
     }
 }
 
@@ -109,7 +112,12 @@ struct FirstMessage {
 }
 
 /// Adds tokens and costs to what the rule has found.
-fn price_task(found: TierFindings, models: &TaskModels, size: FirstMessage) -> TaskEstimate {
+fn price_task(
+    found: TierFindings,
+    asked: TaskRole,
+    models: &TaskModels,
+    size: FirstMessage,
+) -> TaskEstimate {
     let turns = u64::from(models.config.turn_limit);
     let alone = usual_messages(found.tier);
     let alone = MessageRange { low: alone.low.min(turns), high: alone.high.min(turns) };
@@ -117,15 +125,17 @@ fn price_task(found: TierFindings, models: &TaskModels, size: FirstMessage) -> T
         |client: &Arc<ModelClient>, size, messages| use_of_messages(models, client, size, messages);
     let solo = usage(&models.edit, size, alone);
     let mut roles = Vec::new();
-    if found.tier >= TaskTier::Complex {
-        let workers = u64::from(found.team.workers);
+    let leads = matches!(asked, TaskRole::Lead {});
+    if found.tier >= TaskTier::Complex || leads {
+        let fewest = if leads { MIN_WORKERS } else { 0 };
+        let workers = u64::from(found.team.workers).max(fewest);
         if workers > 0 {
             let part = MessageRange {
                 low: alone.low.div_ceil(workers) + WORKER_MORE.low,
                 high: alone.high.div_ceil(workers) + WORKER_MORE.high,
             };
-            roles.push((EstimatedRole::Lead, 1, usage(&models.edit, size, LEAD)));
-            let all = times(usage(&models.edit, size, part), workers);
+            roles.push((EstimatedRole::Lead, 1, usage(&models.plan, size, LEAD)));
+            let all = times(usage(&models.work, size, part), workers);
             roles.push((EstimatedRole::Worker, workers as u32, all));
         }
         let read = FirstMessage { first: size.first + REVIEWED, ..size };
@@ -152,22 +162,30 @@ fn price_task(found: TierFindings, models: &TaskModels, size: FirstMessage) -> T
     if solo.dollars.is_none() {
         assumptions.push(format!("the price of {} is not known", models.edit.name()));
     }
-    let mut estimate = build_estimate(found, Some(solo), &roles, assumptions);
+    let mut estimate = build_estimate(found, asked, Some(solo), &roles, assumptions);
     let limit = models.spending_caps().estimate;
     estimate.needs_confirmation =
-        limit.zip(solo.dollars).is_some_and(|(limit, dollars)| dollars.high > limit);
+        limit.zip(estimate.dollars).is_some_and(|(limit, dollars)| dollars.high > limit);
     estimate
 }
 
 fn build_estimate(
     found: TierFindings,
+    asked: TaskRole,
     solo: Option<RoleUsage>,
     others: &[RoleEstimate],
     assumptions: Vec<String>,
 ) -> TaskEstimate {
     let (tokens, dollars) = (solo.map(|it| it.tokens), solo.and_then(|it| it.dollars));
     let alone = RoleEstimate { role: EstimatedRole::Solo, count: 1, tokens, dollars };
+    let role =
+        if matches!(asked, TaskRole::Lead {}) { EstimatedRole::Lead } else { EstimatedRole::Solo };
+    let (tokens, dollars) = match role {
+        EstimatedRole::Lead => shared_use(&alone, others),
+        EstimatedRole::Solo | EstimatedRole::Worker | EstimatedRole::Reviewer => (tokens, dollars),
+    };
     let mut estimate = TaskEstimate {
+        role,
         tier: found.tier,
         reasons: found.reasons,
         roles: std::iter::once(alone).chain(others.iter().cloned()).collect(),
@@ -179,6 +197,31 @@ fn build_estimate(
     };
     estimate.line = estimate.to_line();
     estimate
+}
+
+/// Returns what a lead's task uses: at least what it uses alone, because it may give nothing away, and at
+/// most what all roles use.
+fn shared_use(
+    alone: &RoleEstimate,
+    others: &[RoleEstimate],
+) -> (Option<TokenRange>, Option<DollarRange>) {
+    let tokens = others.iter().try_fold((0, 0), |(low, high), it| {
+        let more = it.tokens?;
+        Some((low + more.low, high + more.high))
+    });
+    let dollars = others.iter().try_fold((0.0, 0.0), |(low, high), it| {
+        let more = it.dollars?;
+        Some((low + more.low, high + more.high))
+    });
+    let tokens = alone.tokens.zip(tokens).map(|(alone, (low, high))| TokenRange {
+        low: alone.low.min(low),
+        high: alone.high.max(high),
+    });
+    let dollars = alone.dollars.zip(dollars).map(|(alone, (low, high))| DollarRange {
+        low: alone.low.min(low),
+        high: alone.high.max(high),
+    });
+    (tokens, dollars)
 }
 
 fn times(usage: RoleUsage, count: u64) -> RoleUsage {

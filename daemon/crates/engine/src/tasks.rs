@@ -54,7 +54,8 @@ impl Engine {
         // The proposals of other tasks are not part of the context.
         self.planner.drop_overlay_from(0, &self.executor);
         let context = self.select_context(&request, &driver);
-        let UserRequest { goal, attached, interaction, follows, role, selected: _ } = request;
+        let UserRequest { goal, attached, interaction, follows, role, requested_by, selected: _ } =
+            request;
         let started = Entry::Started {
             place: self.target.place(),
             goal,
@@ -66,6 +67,7 @@ impl Engine {
             guards: model_request::driver_guards(&driver),
             served: self.executor.is_served(),
             role,
+            requested_by,
         };
         let entries = std::iter::once(started).chain(context).collect();
         self.executor.begin_workflow(entries, driver)

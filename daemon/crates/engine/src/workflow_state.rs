@@ -210,6 +210,7 @@ mod tests {
             guards: None,
             served: false,
             role: TaskRole::Solo,
+            requested_by: None,
         };
         let batch = AppendBatch { workflow: None, entries: vec![started], blobs: Vec::new() };
         ledger.append(batch).unwrap()[0].seq

@@ -35,6 +35,7 @@ fn started() -> Entry {
         guards: None,
         served: false,
         role: TaskRole::Solo,
+        requested_by: None,
     }
 }
 

@@ -14,7 +14,7 @@ use rmcp::service::{ElicitationMode, Peer, PeerRequestOptions, RequestContext};
 use rmcp::{ErrorData, RoleServer};
 use scene_schemas::api::{
     AgentCall, AgentCallOutcome, CallView, CancelCall, CommentReplies, Failure, FailureKind,
-    ProposalStatus, ReviewStatus, SessionId,
+    ProposalStatus, ReviewStatus, SessionId, WorkflowState,
 };
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
@@ -51,7 +51,7 @@ impl<G: DaemonGate> McpAgent<G> {
             PROPOSAL_STATUS => self.call_status(&args, &context).await,
             name if tasks::are_supported(&context) && waits_for_person(name, &args) => {
                 match self.make_call(name, args, AT_ONCE, &context).await {
-                    Ok(MadeCall { view, name }) if !view.outcome.is_settled() => {
+                    Ok(MadeCall { view, name }) if !view.is_over() => {
                         return Ok(CallToolResponse::Task(tasks::create_task(&view, &name)));
                     }
                     made => made.map(|made| results::call_result(&made.view)),
@@ -230,9 +230,32 @@ impl<G: DaemonGate> McpAgent<G> {
             }
         }
         // Cancelling this query does not withdraw the call.
-        let waited =
-            self.wait_until_settled(view.clone(), Instant::now() + wait, wait, context).await;
-        Ok(results::status_result(&waited.unwrap_or(view)))
+        let until = Instant::now() + wait;
+        let waited = self.wait_until_settled(view.clone(), until, wait, context).await;
+        let view = self.wait_for_started_task(waited.unwrap_or(view), until, context).await?;
+        Ok(results::status_result(&view))
+    }
+
+    /// Waits until the task that a call began has ended or waits for a person, or the time is up.
+    async fn wait_for_started_task(
+        &self,
+        mut view: CallView,
+        until: Instant,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallView, Failure> {
+        let is_at_work = |view: &CallView| {
+            view.started.as_ref().is_some_and(|it| it.state == WorkflowState::Working)
+        };
+        while is_at_work(&view) && Instant::now() < until {
+            // Its entries change nothing in the call, so it is looked at every second.
+            let next = until.min(Instant::now() + Duration::from_secs(1));
+            tokio::select! {
+                () = tokio::time::sleep_until(next) => {}
+                () = context.ct.cancelled() => break,
+            }
+            view = self.gate.wait_for_call(view.call, 0).await?;
+        }
+        Ok(view)
     }
 
     /// Asks for a review of the proposal of a call, and waits for its end or the decision. Returns the
@@ -269,11 +292,11 @@ struct MadeCall {
     name: CancelCall,
 }
 
-/// Whether a call may wait for a person: it changes something, plays the game in Studio, or asks for a
-/// review. False for an unknown tool.
+/// Whether a call may wait for a person: it changes something, plays the game in Studio, spends something,
+/// or asks for a review. False for an unknown tool.
 fn waits_for_person(tool: &str, args: &JsonObject) -> bool {
     tool == REQUEST_REVIEW
-        || tools::find_tool(tool).is_ok_and(tools::ToolSpec::is_change)
+        || tools::find_tool(tool).is_ok_and(|it| it.is_change() || it.has_effect())
         || tools::plays_in_studio(tool, &Json::Object(args.clone()))
 }
 

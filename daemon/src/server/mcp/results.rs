@@ -3,8 +3,10 @@
 use rmcp::model::{CallToolResult, ContentBlock};
 use scene_schemas::api::{
     AgentCallOutcome, AgentLog, AppliedChange, CallView, Failure, FailureKind, FindingView,
-    LoggedCall, ProposalStatus, ReviewStatus, Sessions,
+    LoggedCall, ProposalStatus, ReviewStatus, Sessions, StartedTask, WorkflowState,
 };
+use scene_schemas::entry::Finish;
+use scene_schemas::workers::PartOutcome;
 use serde_json::{Value as Json, json};
 use vector_core::prompt::{fence_text, picture_data, without_picture};
 
@@ -22,6 +24,7 @@ pub(super) fn call_result(view: &CallView) -> CallToolResult {
                 answer.to_string().len()
             ))
         }
+        AgentCallOutcome::Done { .. } if view.started.is_some() => status_result(view),
         AgentCallOutcome::Done { answer, applied: None } => {
             let mut content = content_blocks(answer);
             content.extend(overlay_note(view).map(ContentBlock::text));
@@ -126,6 +129,52 @@ pub(super) fn review_result(view: &CallView, requested: &CallView) -> CallToolRe
     result
 }
 
+/// Returns the state of a task that a call began as a single word.
+fn started_word(started: &StartedTask) -> &'static str {
+    match started.state {
+        WorkflowState::Working => "working",
+        WorkflowState::Finished => "answered",
+        WorkflowState::Waiting
+        | WorkflowState::Idle
+        | WorkflowState::Disconnected
+        | WorkflowState::Away
+        | WorkflowState::Stopped => "pending",
+    }
+}
+
+/// Describes a task that a call began. What its model wrote is in a fence.
+pub(super) fn describe_started(started: &StartedTask) -> String {
+    let StartedTask { task, model, state, outcome, text, proposals, parts } = started;
+    let state = match (state, outcome) {
+        (WorkflowState::Working, _) => "is at work",
+        (WorkflowState::Waiting, _) => "waits for the person",
+        (WorkflowState::Stopped, _) => "was stopped, and the person can let it go on",
+        (WorkflowState::Away | WorkflowState::Disconnected | WorkflowState::Idle, _) => {
+            "waits for its place, which is not connected"
+        }
+        (WorkflowState::Finished, Some(Finish::Done)) => "is done",
+        (WorkflowState::Finished, Some(Finish::NotApproved)) => {
+            "has ended: not all of it was approved"
+        }
+        (WorkflowState::Finished, Some(Finish::Failed) | None) => "has failed or was cancelled",
+    };
+    let mut lines = vec![format!("Task {task} of {model} {state}.")];
+    lines.extend(parts.iter().map(|part| {
+        let outcome = part.outcome.as_ref();
+        let outcome = outcome.map_or_else(|| "is at work".to_owned(), PartOutcome::describe);
+        format!("Part {} ({}) {outcome}.", part.number, part.title)
+    }));
+    lines.extend(
+        proposals
+            .iter()
+            .map(|it| format!("Proposal {} ({}): {}.", it.seq, it.title, it.status.as_str())),
+    );
+    if !text.is_empty() {
+        lines.push(format!("Its last message:\n{}", fence_text(text, "")));
+    }
+    lines.join("\n")
+}
+
 fn describe_applied(change: &AppliedChange) -> String {
     format!("Applied as proposal {}.\n{}", change.proposal, fence_text(&change.diff, "diff"))
 }
@@ -140,9 +189,21 @@ pub(super) fn status_result(view: &CallView) -> CallToolResult {
         | AgentCallOutcome::Pending { .. } => {
             return unsettled_result(view);
         }
-        AgentCallOutcome::Done { answer, applied: None } => {
-            format!("Answered: {}", without_picture(answer, false))
-        }
+        AgentCallOutcome::Done { answer, applied: None } => match &view.started {
+            Some(started) => {
+                content["status"] = started_word(started).into();
+                content["task"] = json!(started);
+                let mut text = describe_started(started);
+                if !view.is_over() {
+                    text.push_str(&format!(
+                        "\nCall proposal_status with {{\"id\": {}}} to learn how it goes on.",
+                        view.call
+                    ));
+                }
+                text
+            }
+            None => format!("Answered: {}", without_picture(answer, false)),
+        },
         AgentCallOutcome::Done { applied: Some(change), .. } => describe_applied(change),
         AgentCallOutcome::Refused { reason, comments, .. } => {
             if !comments.is_empty() {
@@ -378,6 +439,7 @@ mod tests {
             on_top_of: Vec::new(),
             viewed: None,
             reviews: Vec::new(),
+            started: None,
         }
     }
 

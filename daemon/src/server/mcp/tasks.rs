@@ -86,7 +86,7 @@ impl<G: DaemonGate> McpAgent<G> {
     pub(super) async fn withdraw_task(&self, params: CancelTaskParams) -> Result<(), ErrorData> {
         let id = TaskId::parse(&params.task_id)?;
         let view = self.task_call(&id).await?;
-        if !view.outcome.is_settled() {
+        if !view.is_over() {
             let open =
                 self.gate.list_sessions().await.map_err(|failure| protocol_error(&failure))?;
             if !open.sessions.iter().any(|it| it.session == view.session) {
@@ -120,6 +120,7 @@ fn task_payload(view: &CallView) -> Result<TaskPayload, ErrorData> {
         AgentCallOutcome::Refused { status: Some(ProposalStatus::Withdrawn), .. } => {
             TaskPayload::Cancelled
         }
+        AgentCallOutcome::Done { .. } if !view.is_over() => TaskPayload::Working,
         AgentCallOutcome::Done { .. } | AgentCallOutcome::Refused { .. } => {
             let result = serde_json::to_value(results::call_result(view));
             match result {
@@ -141,7 +142,10 @@ fn describe_task(id: &TaskId, view: &CallView, status: TaskStatus) -> Task {
         | AgentCallOutcome::NeedsPermission { .. } => {
             task.with_status_message(results::describe_pending(view))
         }
-        AgentCallOutcome::Done { .. } => task,
+        AgentCallOutcome::Done { .. } => match &view.started {
+            Some(started) => task.with_status_message(results::describe_started(started)),
+            None => task,
+        },
     }
 }
 

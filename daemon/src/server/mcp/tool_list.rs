@@ -54,10 +54,11 @@ fn proposal_status() -> Tool {
         "text": { "type": "string" },
         "comments": { "type": "array", "items": { "type": "object" } },
         "reviews": { "type": "array", "items": { "type": "object" } },
+        "task": { "type": "object" },
     } });
     Tool::new(
         PROPOSAL_STATUS,
-        "Returns the outcome of a call, with the diff or the reason.",
+        "Returns the outcome of a call, with the diff, the reason, or the task that it began.",
         to_object(&input),
     )
     .with_raw_output_schema(to_object(&output))

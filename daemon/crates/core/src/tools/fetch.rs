@@ -16,6 +16,7 @@ use crate::run::RunRequest;
 use crate::specs::SpecsRequest;
 
 use super::search_assets::StoreSearch;
+use super::start_task::TaskWish;
 use super::upload_asset::UploadWish;
 
 /// A request to the shell.
@@ -45,6 +46,8 @@ pub enum FetchRequest {
     /// A review of a pending proposal by a model, with a permission as for a generation. The session
     /// begins it.
     Review(Seq),
+    /// A task for Vector's own model, with a permission as for a generation. The session begins it.
+    Task(TaskWish),
     /// A rendered image of the place.
     Picture {
         of: InstancePath,
@@ -68,7 +71,28 @@ impl FetchRequest {
             | Self::Generate(_)
             | Self::Upload(_)
             | Self::Review(_)
+            | Self::Task(_)
             | Self::Picture { .. } => false,
+        }
+    }
+
+    /// Returns what the session of the place does itself, because it has the models.
+    pub fn session_work(&self) -> Option<SessionWork> {
+        match self {
+            Self::Review(proposal) => Some(SessionWork::Review(*proposal)),
+            Self::Task(wish) => Some(SessionWork::Task(wish.clone())),
+            Self::Page(_)
+            | Self::Diagnostics(_)
+            | Self::Specs(_)
+            | Self::Run(_)
+            | Self::Play(_)
+            | Self::PlayInStudio(_)
+            | Self::Check(_)
+            | Self::StoreSearch(_)
+            | Self::Asset(_)
+            | Self::Generate(_)
+            | Self::Upload(_)
+            | Self::Picture { .. } => None,
         }
     }
 
@@ -76,6 +100,14 @@ impl FetchRequest {
     pub(crate) fn is_playtest_in_studio(&self) -> bool {
         matches!(self, Self::PlayInStudio(_))
     }
+}
+
+/// What an agent asks for and the session of the place does, in a task of its own.
+#[derive(Debug, Clone)]
+pub enum SessionWork {
+    /// A review of a pending proposal.
+    Review(Seq),
+    Task(TaskWish),
 }
 
 /// A request to check scripts.

@@ -52,6 +52,7 @@ mod search_files;
 mod set_properties;
 mod show_diff;
 mod start_plan;
+mod start_task;
 pub mod update_plan;
 mod validate_syntax;
 mod write_script;
@@ -87,10 +88,11 @@ use crate::run::{RunOutcome, RunRequest};
 pub use self::agent_tools::{AgentTool, agent_tools};
 pub use self::creation_stats::{CreationStats, count_creations};
 pub use self::delegate::{DelegatedPart, Delegation, DelegationKind, MERGE_PART};
-pub use self::fetch::{DiagnosticsRequest, FetchRequest, FetchScript};
+pub use self::fetch::{DiagnosticsRequest, FetchRequest, FetchScript, SessionWork};
 pub use self::playtest::{play_answer, plays_in_studio};
 pub use self::report_review::{REPORT_REVIEW, ReportedFinding, ReportedReview, parse_report};
 pub use self::search_assets::{StoreKind, StoreSearch};
+pub use self::start_task::{START_TASK, TaskWish};
 pub use self::studio_answers::describe_answer;
 pub use self::tool_list::tool_list;
 pub use self::upload_asset::{UploadSource, UploadWish};
@@ -148,6 +150,7 @@ pub static TOOLS: &[ToolSpec] = &[
     delegate::ASSIGN_PARTS,
     delegate::ASK_SCOUTS,
     delegate::SHARE_NOTE,
+    start_task::TOOL,
 ];
 
 #[derive(Debug, Clone, Copy)]
@@ -182,9 +185,12 @@ impl ToolSpec {
         }
     }
 
-    /// Whether a model with this role can call the tool. Only a lead and a person's own model ask the
-    /// person; a reviewer and a scout only read.
+    /// Whether a model of Vector with this role can call the tool. Only a lead and a person's own model
+    /// ask the person; a reviewer and a scout only read.
     pub fn is_for_role(&self, role: TaskRole) -> bool {
+        if self.name == START_TASK {
+            return false;
+        }
         let is_note = self.name == delegate::SHARE_NOTE.name;
         let is_report = self.name == REPORT_REVIEW;
         let is_reading = !matches!(self.run, ToolAction::Talk(_))
@@ -213,7 +219,10 @@ impl ToolSpec {
     /// Whether an external agent can call the tool. It talks to its user and reads web pages by
     /// itself. Some clients read only 40 tools, so what others answer as well is left out.
     pub fn is_for_agents(&self) -> bool {
-        let is_left_out = matches!(self.name, "fetch_url" | "show_diff" | "list_open_documents");
+        let is_left_out = matches!(
+            self.name,
+            "fetch_url" | "show_diff" | "list_open_documents" | "validate_syntax"
+        );
         !matches!(self.run, ToolAction::Talk(_) | ToolAction::Delegate(_)) && !is_left_out
     }
 
@@ -229,7 +238,7 @@ impl ToolSpec {
 
     /// Whether the tool spends something or makes something public, which a person permits each time.
     pub fn has_effect(&self) -> bool {
-        matches!(self.name, "generate_asset" | "upload_asset")
+        matches!(self.name, "generate_asset" | "upload_asset" | "start_task")
     }
 
     pub fn is_change(&self) -> bool {

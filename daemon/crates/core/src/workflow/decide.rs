@@ -295,6 +295,7 @@ fn start_entry(input: &WorkflowInput) -> Option<Entry> {
         guards: guards.clone(),
         served: false,
         role: *role,
+        requested_by: None,
     })
 }
 

@@ -81,6 +81,8 @@ pub struct Workflow {
     /// Whether a daemon runs the task.
     pub is_served: bool,
     pub role: TaskRole,
+    /// The call of the agent that asked for the task.
+    pub requested_by: Option<Seq>,
     /// The scripts that the model receives at the start.
     pub context: Option<TaskContext>,
     pub plan: Vec<Step>,
@@ -224,6 +226,7 @@ impl LedgerState {
             guards,
             served,
             role,
+            requested_by,
         } = &record.entry
         {
             // A task that follows a plan-only task carries out its plan.
@@ -243,6 +246,7 @@ impl LedgerState {
                 guards: guards.clone(),
                 is_served: *served,
                 role: *role,
+                requested_by: *requested_by,
                 context: None,
                 plan,
                 finished: None,

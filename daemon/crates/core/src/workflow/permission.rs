@@ -1,5 +1,5 @@
 //! What only a person permits: to play the game in Studio and to have proposals reviewed, for one call or
-//! for the whole workflow, to spend credits, and to upload a file.
+//! for the whole workflow, to spend credits, to upload a file, and to have a task done.
 
 use std::collections::BTreeMap;
 
@@ -37,6 +37,10 @@ fn refusal_text(permission: &Permission) -> &'static str {
         Permission::Review(_) => {
             "The person did not permit the review. Do not ask for it again; the person decides without it."
         }
+        Permission::Task(_) => {
+            "The person did not permit the task. Do not ask for the same again; do it yourself, or go on \
+             without it."
+        }
     }
 }
 
@@ -73,7 +77,10 @@ impl Workflow {
     pub fn may_request_review(&self, call: Seq, proposal: Seq) -> bool {
         let is_it = |permission: &Permission| match permission {
             Permission::Review(offer) => offer.proposal == proposal,
-            Permission::Playtest | Permission::Generate(_) | Permission::Upload(_) => false,
+            Permission::Playtest
+            | Permission::Generate(_)
+            | Permission::Upload(_)
+            | Permission::Task(_) => false,
         };
         self.permissions.reviews_for_all || self.granted_permission(call).is_some_and(is_it)
     }
@@ -91,7 +98,7 @@ impl Workflow {
         let for_all = match &permission {
             Permission::Playtest => Some(&mut self.permissions.plays_for_all),
             Permission::Review(_) => Some(&mut self.permissions.reviews_for_all),
-            Permission::Generate(_) | Permission::Upload(_) => None,
+            Permission::Generate(_) | Permission::Upload(_) | Permission::Task(_) => None,
         };
         match (answer, for_all) {
             (PermissionAnswer::Task, Some(for_all)) => {

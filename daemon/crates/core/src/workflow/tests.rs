@@ -390,6 +390,7 @@ fn attachments_are_recorded_and_absent_in_old_ledgers() {
             guards,
             served: false,
             role: TaskRole::Solo,
+            requested_by: None,
         }
     };
     let read = |entry: Entry| {
@@ -437,6 +438,7 @@ fn beside(run: &mut Run, seq: Seq, after: &[Seq]) {
         guards,
         served,
         role: TaskRole::Solo,
+        requested_by: None,
     };
     let (tool, args) = ("create_instance".to_owned(), json!({}));
     let mut proposal = proposal("beside");

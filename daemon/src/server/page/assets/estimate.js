@@ -29,7 +29,7 @@ async function refresh() {
   if (!option || text === "" || text.length > LONGEST) return show(null);
   current = new AbortController();
   const { signal } = current;
-  const body = { session: option.value, epoch: Number(option.dataset.epoch), text, interaction: form.elements.interaction.value };
+  const body = { session: option.value, epoch: Number(option.dataset.epoch), text, interaction: form.elements.interaction.value, workers: form.elements.workers?.checked ?? false };
   try {
     const estimate = await call("POST", `/api/sessions/${encodeURIComponent(option.value)}/estimate`, body, signal);
     if (!signal.aborted) show(estimate);

@@ -2,10 +2,13 @@
 //! correct.
 
 use scene_schemas::proposal::Class;
+use scene_schemas::review::TaskRole;
 use serde_json::{Map, Value as Json, json};
 
 use super::{answer, call, open, propose, refuse};
-use crate::tools::{AgentTool, TOOLS, ToolAction, agent_tools, compact_schema, tool_list};
+use crate::tools::{
+    AgentTool, TOOLS, ToolAction, agent_tools, compact_schema, find_tool, tool_list,
+};
 
 /// The server adds two further tools, and Cursor reads at most 40.
 const MOST_TOOLS: usize = 38;
@@ -87,16 +90,21 @@ fn agents_get_all_tools_except_those_they_need_not() {
     let names: Vec<_> = agent_tools().iter().map(|tool| tool.name).collect();
     for tool in TOOLS {
         let is_own = matches!(tool.run, ToolAction::Talk(_) | ToolAction::Delegate(_))
-            || ["fetch_url", "show_diff", "list_open_documents"].contains(&tool.name);
+            || ["fetch_url", "show_diff", "list_open_documents", "validate_syntax"]
+                .contains(&tool.name);
         assert_eq!(names.contains(&tool.name), !is_own, "{}", tool.name);
     }
     assert!(!names.contains(&"message") && !names.contains(&"update_plan"));
+    // Only agents have a model of Vector do a task.
+    let start = find_tool("start_task").unwrap();
+    assert!(!start.is_for_role(TaskRole::Solo) && !start.is_for_role(TaskRole::Lead {}));
     let hints = |name: &str| {
         let tool = agent_tools().into_iter().find(|tool| tool.name == name).unwrap();
         (tool.is_read_only, tool.is_destructive)
     };
     assert_eq!(hints("read_script"), (true, false));
     assert_eq!(hints("upload_asset"), (false, true));
+    assert_eq!(hints("start_task"), (false, true));
     assert_eq!(hints("clone_instance"), (false, false));
     assert_eq!(hints("delete_instance"), (false, true));
     assert_eq!(hints("set_properties"), (false, true));
