@@ -4,22 +4,28 @@
 //! `cargo bench -p vector-tests --bench overlays [-- [--commands N] [--runs N]]`. The overlays are
 //! disjoint, share a tenth of their values and all of their scripts, or have a conflict in each
 //! hundredth command; their proposals have one command, a hundred, or all.
+//!
+//! At the end, what it costs to record the read and write sets of proposals, beside planning them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that fails has failed")]
 
 #[expect(dead_code, reason = "only whole processes need the rest")]
 mod measure;
 
+use std::collections::BTreeSet;
 use std::env;
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use scene_schemas::command::Props;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Class, PlanRead, Preview, Proposal};
 use scene_schemas::{Command, Fingerprint, InstanceId, Value};
+use serde_json::{Value as Json, json};
 use vector_core::overlay_merge::{Overlay, OverlayProposal, merge_overlays};
 use vector_core::planning_scene::PlanningScene;
-use vector_core::proposal::{BlobStore, try_command};
+use vector_core::proposal::{BlobStore, Footprint, try_command};
+use vector_core::tools::{self, Plan};
 use vector_place::{FileFormat, Node, Scene};
 
 use self::measure::{machine, option};
@@ -217,6 +223,81 @@ fn perform(scene: &mut PlanningScene, all: &[(Seq, &[Command])]) -> Duration {
     time
 }
 
+/// Calls of several kinds, each of an instance of its own.
+fn planned_call(base: &Base, number: usize) -> (&'static str, Json) {
+    let path = base.scene.path(base.parts[0][number]).to_string();
+    match number % 8 {
+        0..3 => {
+            let props = json!({ "Transparency": 0.5, "Anchored": true });
+            ("set_properties", json!({ "path": path, "props": props }))
+        }
+        3 => ("rename_instance", json!({ "path": path, "name": format!("Renamed{number}") })),
+        4 => ("clone_instance", json!({ "path": path })),
+        5 => ("delete_instance", json!({ "path": path })),
+        6 => {
+            let parent = base.scene.path(base.folders[0][number % base.folders[0].len()]);
+            let props = json!({ "Name": format!("New{number}") });
+            let parent = parent.to_string();
+            (
+                "create_instance",
+                json!({ "className": "Part", "parentPath": parent, "props": props }),
+            )
+        }
+        _ => {
+            let script = base.scripts[number / 8 % SCRIPTS];
+            let line = number / 8 / SCRIPTS % LINES;
+            let search = format!("local value{line} = {line}\n");
+            let edits = json!({ "search": search, "replace": format!("local value{line} = -1\n") });
+            let path = base.scene.path(script).to_string();
+            let (search, replace) = (&edits["search"], &edits["replace"]);
+            ("replace_text", json!({ "path": path, "search": search, "replace": replace }))
+        }
+    }
+}
+
+/// Measures planning, and what of it records what the proposals read and write: the list of reads, and the
+/// sets that are compared.
+fn measure_recording(base: &mut Base, calls: usize, runs: usize) {
+    let blobs = BlobStore::new();
+    let of_place = Fingerprint::hash_bytes(b"");
+    let all: Vec<_> = (0..calls).map(|number| planned_call(base, number)).collect();
+    let mut times = [Vec::new(), Vec::new()];
+    let (mut reads, mut commands) = (0, 0);
+    for _ in 0..runs {
+        let mark = base.scene.journal_mark();
+        let start = Instant::now();
+        let planned = all.iter().enumerate().map(|(number, (tool, args))| {
+            let call = call_of(0, number);
+            let plan = tools::plan_call(call, tool, args, &mut base.scene, &of_place, &blobs, None);
+            match plan {
+                Ok(Plan::Propose(proposal, _)) => proposal,
+                other => panic!("{tool} {args}: {other:?}"),
+            }
+        });
+        let planned: Vec<Box<Proposal>> = planned.collect();
+        times[0].push(start.elapsed());
+        let start = Instant::now();
+        for proposal in &planned {
+            let list: BTreeSet<PlanRead> = proposal.reads.iter().cloned().collect();
+            black_box((list, Footprint::new(proposal)));
+        }
+        times[1].push(start.elapsed());
+        base.scene.rollback(mark);
+        reads = planned.iter().map(|it| it.reads.len()).sum();
+        commands = planned.iter().map(|it| it.commands.len()).sum();
+    }
+    let [plan, record] = times.map(fastest_and_median);
+    println!(
+        "  {calls} calls, {commands} commands, {reads} reads: plan {:.1} {:.1}, of which recording {:.1} \
+         {:.1}, share {:.1} %",
+        plan[0],
+        plan[1],
+        record[0],
+        record[1],
+        100.0 * record[0] / plan[0]
+    );
+}
+
 /// Returns the fastest of some runs and their median, in milliseconds.
 fn fastest_and_median(mut times: Vec<Duration>) -> [f64; 2] {
     times.sort_unstable();
@@ -235,6 +316,8 @@ fn main() {
             run(&mut base, commands, size, sharing, runs);
         }
     }
+    println!("Planning calls, and recording what they read and write; fastest and median, ms");
+    measure_recording(&mut base, commands.min(2_000), runs);
 }
 
 fn run(base: &mut Base, commands: usize, size: usize, sharing: Sharing, runs: usize) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rbx_dom_weak::{InstanceBuilder, WeakDom};
 use rbx_types::Variant;
-use scene_schemas::entry::Seq;
+use scene_schemas::entry::{Entry, Seq};
 use serde_json::{Value as Json, json};
 use vector_ledger::Ledger;
 use vector_tests::binary::{self, Home};
@@ -432,6 +432,42 @@ fn conflicts_are_resolved_by_the_lead_and_findings_corrected_once() {
     let view = approve_all(&mut bench, task);
     assert_eq!(view["outcome"], "done");
     check_result(&bench, 10_000);
+}
+
+#[test]
+fn result_is_reviewed_before_the_mode_approves_any_of_it() {
+    let mut roles = two_parts();
+    let finding = json!({
+        "severity": "high", "text": "Coins can be forged.", "path": "game.ServerScriptService.Coins",
+    });
+    roles[2].replies = vec![report(&json!([finding]))];
+    let parts = [part("Coins", "game.ServerScriptService"), part("Shop", "game.StarterGui")];
+    // It ends with a call, so that it goes on without another message.
+    let complete = || calls("complete", json!({}));
+    roles[3].replies = vec![plan(), assign(&parts), complete(), complete()];
+    let mut bench = Bench::new(4, roles, "");
+    let settings = json!({
+        "mode": "auto", "dry_run": false, "play_check": false, "model": "lmstudio/lead",
+    });
+    bench.human.call("PUT", "/api/settings", &settings).ok();
+    let task = bench.begin();
+    // The lead was told of the finding, and has nothing to correct.
+    bench.human.until_found(&format!("/api/workflows/{task}"), |it| {
+        let told = |it: &Json| it.to_string().contains("Coins can be forged.");
+        (it["state"] == "waiting" && bench.server.requests().iter().any(|it| told(&it.body)))
+            .then_some(())
+    });
+    let view = bench.task(task);
+    let [coins, shop] = [0, 1].map(|at: usize| view["proposals"][at].as_u64().unwrap());
+    // The file is written when all is decided.
+    bench.human.until_shown(shop, |it| (it["status"] == "approved").then_some(()));
+    assert_eq!(bench.human.shown(coins)["status"], "waiting");
+    let ledger = Ledger::open(&bench.home.path().join("vector")).unwrap();
+    let records = ledger.workflow_records(Seq(task)).unwrap();
+    let at = |is_it: fn(&Entry) -> bool| records.iter().position(|it| is_it(&it.entry)).unwrap();
+    let reviewed = at(|it| matches!(it, Entry::Reviewed { .. }));
+    assert!(reviewed < at(|it| matches!(it, Entry::Approved { .. })));
+    assert_eq!(approve_all(&mut bench, task)["outcome"], "done");
 }
 
 #[test]

@@ -59,7 +59,9 @@ impl SessionActor {
             return;
         }
         let model = self.engine.workflow(lead).map(|it| it.driver.clone());
-        // A refusal is told when a person asks for the review.
-        let _ = self.start_review(proposal, model.as_deref());
+        // The refusal is told when a person asks for the review.
+        if self.start_review(proposal, model.as_deref()).is_err() {
+            self.engine.decide_without_review(lead);
+        }
     }
 }

@@ -229,6 +229,8 @@ pub struct Engine {
     is_dry_run: bool,
     /// Whether a proposal is approved only after a review by a model.
     is_review_required: bool,
+    /// The leads whose result no model can review.
+    unreviewed_results: BTreeSet<Seq>,
     /// Whether proposals are checked by playing the game.
     has_play_check: bool,
     slow_game: SlowGame,

@@ -25,6 +25,11 @@ impl Engine {
         unreviewed.filter_map(|(lead, own)| Some((lead, own.first_waiting()?))).collect()
     }
 
+    /// Lets the result of a lead be decided, by a person, the mode or a rule, although it is not reviewed.
+    pub fn decide_without_review(&mut self, lead: Seq) {
+        self.unreviewed_results.insert(lead);
+    }
+
     /// Sends leads back to work, once, in whose result a reviewer found something of high severity.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 
 use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
-use scene_schemas::review::FindingSeverity;
+use scene_schemas::review::{FindingSeverity, TaskRole};
 use vector_core::workflow::{CALLS, PendingStatus, ReviewProgress, Workflow};
 
 use crate::{Engine, RESTORE, REVERT};
@@ -114,21 +114,32 @@ impl Engine {
         }
     }
 
-    /// Whether the mode or a rule may approve a proposal: where a review is required, one that found
-    /// nothing of high severity. With such a finding, a person decides.
+    /// Whether the mode or a rule may approve a proposal: where a review is required, and in the result
+    /// of a lead, after one that found nothing of high severity. With such a finding, a person decides.
     pub(crate) fn is_review_passed(&self, proposal: Seq) -> bool {
-        if !self.is_review_required {
+        let Some((name, _)) = self.find_proposal(proposal) else { return false };
+        let Some(task) = self.workflow(name) else { return false };
+        let is_result = task.role == TaskRole::Lead {};
+        if !self.is_review_required && !is_result {
             return true;
         }
-        let task = self.find_proposal(proposal).and_then(|(task, _)| self.workflow(task));
-        task.is_some_and(|task| match task.review_progress(proposal) {
-            ReviewProgress::Reported(report) => {
-                report.findings.iter().all(|it| it.severity != FindingSeverity::High)
+        let progress = task.review_progress(proposal);
+        if let ReviewProgress::Reported(report) = &progress {
+            return report.findings.iter().all(|it| it.severity != FindingSeverity::High);
+        }
+        if self.is_review_required && missing_review(task, proposal).is_some() {
+            return false;
+        }
+        match progress {
+            // What a lead corrects is not reviewed again.
+            ReviewProgress::NotStarted => {
+                !is_result
+                    || !task.reopenings().is_empty()
+                    || self.unreviewed_results.contains(&name)
             }
-            ReviewProgress::NotStarted
-            | ReviewProgress::Running(_)
-            | ReviewProgress::Failed { .. } => missing_review(task, proposal).is_none(),
-        })
+            ReviewProgress::Running(_) => !is_result,
+            ReviewProgress::Reported(_) | ReviewProgress::Failed { .. } => true,
+        }
     }
 
     /// Returns the pending proposals that need a review and of which none was started, oldest first.

@@ -39,6 +39,7 @@ impl Engine {
             is_dry_run: false,
             has_play_check: false,
             is_review_required: false,
+            unreviewed_results: BTreeSet::new(),
             slow_game: SlowGame::default(),
         }
     }
