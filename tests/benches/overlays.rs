@@ -227,11 +227,16 @@ fn perform(scene: &mut PlanningScene, all: &[(Seq, &[Command])]) -> Duration {
 fn planned_call(base: &Base, number: usize) -> (&'static str, Json) {
     let path = base.scene.path(base.parts[0][number]).to_string();
     match number % 8 {
-        0..3 => {
+        0 | 1 => {
             let props = json!({ "Transparency": 0.5, "Anchored": true });
             ("set_properties", json!({ "path": path, "props": props }))
         }
-        3 => ("rename_instance", json!({ "path": path, "name": format!("Renamed{number}") })),
+        2 => {
+            let name = base.scene.name(base.parts[0][number]);
+            let selector = json!(format!("#{name}"));
+            ("set_properties", json!({ "selector": selector, "props": { "Reflectance": 0.5 } }))
+        }
+        3 => ("rename_instance", json!({ "path": path, "newName": format!("Renamed{number}") })),
         4 => ("clone_instance", json!({ "path": path })),
         5 => ("delete_instance", json!({ "path": path })),
         6 => {

@@ -6,11 +6,12 @@
 //! performed in either order, with the same result.
 
 mod index;
+mod key_set;
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHasher};
 use scene_schemas::command::Props;
 use scene_schemas::path::Segment;
 use scene_schemas::proposal::{PlanRead, Proposal};
@@ -23,27 +24,29 @@ use vector_place::selector::{Selector, SelectorWatch};
 
 pub(crate) use self::index::{FootprintIndex, TouchIndex};
 
+use self::key_set::KeySet;
+
 /// What a proposal reads and writes.
 #[derive(Debug, Clone, Default)]
 pub struct Footprint {
-    reads: FxHashSet<Key>,
-    writes: FxHashSet<Key>,
+    reads: KeySet,
+    writes: KeySet,
     /// The instances whose descendants it reads, all of them.
-    read_trees: FxHashSet<Key>,
+    read_trees: KeySet,
     /// The instances of whose children it reads the order.
-    read_orders: FxHashSet<Key>,
+    read_orders: KeySet,
     /// The instances whose children it writes.
-    written_orders: FxHashSet<Key>,
+    written_orders: KeySet,
     /// The instances that it writes, and their ancestors.
-    written_trees: FxHashSet<Key>,
+    written_trees: KeySet,
     selectors: Vec<SelectorWatch>,
     /// All properties that it reads or writes, of whatever instance.
-    properties: BTreeSet<String>,
-    written_properties: BTreeSet<String>,
+    properties: KeySet,
+    written_properties: KeySet,
     /// The names before and after of the instances that it renames.
     written_names: BTreeSet<String>,
     /// The properties that it writes on instances that it does not list.
-    broad_properties: BTreeSet<String>,
+    broad_properties: KeySet,
     written_structure: WrittenStructure,
     reads_place: bool,
     /// What the keys of reads stand for. None if nothing asks for it: most footprints are only
@@ -114,9 +117,37 @@ impl Footprint {
             footprint.add_read(read);
         }
         for file in proposal.files.iter().flat_map(|it| &it.files).chain(&proposal.changed_files) {
-            footprint.writes.insert(hash_of(&Part::File(file)));
+            footprint.writes.add(hash_of(&Part::File(file)));
         }
-        footprint
+        footprint.sealed()
+    }
+
+    /// Returns the footprint ready to be compared.
+    fn sealed(mut self) -> Self {
+        self.seal();
+        self
+    }
+
+    fn seal(&mut self) {
+        let Self {
+            reads,
+            writes,
+            read_trees,
+            read_orders,
+            written_orders,
+            written_trees,
+            properties,
+            written_properties,
+            broad_properties,
+            selectors: _,
+            written_names: _,
+            written_structure: _,
+            reads_place: _,
+            subjects: _,
+        } = self;
+        let parts = [reads, writes, read_trees, read_orders, written_orders, written_trees];
+        let groups = [properties, written_properties, broad_properties];
+        parts.into_iter().chain(groups).for_each(KeySet::seal);
     }
 
     /// Adds the writes of a command over many instances, one for each of them.
@@ -129,6 +160,7 @@ impl Footprint {
                 self.write_property(&path, property);
             }
         }
+        self.seal();
     }
 
     /// Returns the footprint of reading instances with all below them.
@@ -137,14 +169,14 @@ impl Footprint {
         for root in roots {
             footprint.read_tree(root);
         }
-        footprint
+        footprint.sealed()
     }
 
     /// Returns the footprint of reading what a selector matches.
     pub fn of_selector(selector: &str) -> Self {
         let mut footprint = Self::default();
         footprint.add_read(&PlanRead::Selector { selector: selector.to_owned() });
-        footprint
+        footprint.sealed()
     }
 
     /// Whether one of two proposals writes what the other reads or writes.
@@ -156,11 +188,11 @@ impl Footprint {
     fn relies_on(&self, other: &Self) -> bool {
         !other.writes.is_empty()
             && (self.reads_place
-                || intersects(&self.reads, &other.writes)
-                || intersects(&self.writes, &other.writes)
-                || intersects(&self.read_trees, &other.written_trees)
-                || intersects(&self.read_orders, &other.written_orders)
-                || !self.properties.is_disjoint(&other.broad_properties)
+                || self.reads.intersects(&other.writes)
+                || self.writes.intersects(&other.writes)
+                || self.read_trees.intersects(&other.written_trees)
+                || self.read_orders.intersects(&other.written_orders)
+                || self.properties.intersects(&other.broad_properties)
                 || !self.read_trees.is_empty() && !other.broad_properties.is_empty()
                 || self.selectors.iter().any(|it| other.concerns(it)))
     }
@@ -169,7 +201,10 @@ impl Footprint {
     fn concerns(&self, selector: &SelectorWatch) -> bool {
         self.written_structure.concerns(selector)
             || !selector.names.is_disjoint(&self.written_names)
-            || !selector.properties.is_disjoint(&self.written_properties)
+            || selector
+                .properties
+                .iter()
+                .any(|group| self.written_properties.contains(hash_of(&Part::Group(group))))
     }
 
     fn add_command(&mut self, command: &Command) {
@@ -206,7 +241,7 @@ impl Footprint {
                 self.written_structure.has_any_class |= props.contains_key("Name");
                 for property in props.keys() {
                     self.write_property(&target.path, property);
-                    self.broad_properties.insert(property_group(property).to_owned());
+                    self.broad_properties.add(hash_of(&Part::Group(property_group(property))));
                 }
             }
             Command::Move { target, parent, index, .. } => {
@@ -245,7 +280,7 @@ impl Footprint {
                 self.write_property(&target.path, "Source");
             }
             Command::EditMemory { .. } => {
-                self.writes.insert(hash_of(&Part::Memory));
+                self.writes.add(hash_of(&Part::Memory));
             }
         }
     }
@@ -257,8 +292,8 @@ impl Footprint {
                 self.read_path(path);
                 let group = property_group(property);
                 let key = property_key(path_key(path), group);
-                self.reads.insert(key);
-                self.properties.insert(group.to_owned());
+                self.reads.add(key);
+                self.properties.add(hash_of(&Part::Group(group)));
                 self.name_read(ReadKey::Part(key), || ReadSubject::Property {
                     path: path.clone(),
                     property: group.to_owned(),
@@ -293,7 +328,7 @@ impl Footprint {
         let mut above = hash_of(&Part::Root);
         for (at, segment) in path.segments.iter().enumerate() {
             let key = child_key(above, &segment.name);
-            self.reads.insert(key);
+            self.reads.add(key);
             self.name_read(ReadKey::Part(key), || {
                 let segments = path.segments.iter().take(at + 1).cloned().collect();
                 ReadSubject::Instance { path: InstancePath { segments } }
@@ -305,7 +340,7 @@ impl Footprint {
     fn read_tree(&mut self, path: &InstancePath) {
         self.read_path(path);
         let key = path_key(path);
-        self.read_trees.insert(key);
+        self.read_trees.add(key);
         self.name_read(ReadKey::Tree(key), || ReadSubject::Tree { path: path.clone() });
     }
 
@@ -313,7 +348,7 @@ impl Footprint {
     fn read_order(&mut self, parent: &InstancePath, index: Option<u32>) {
         if index.is_some() {
             let key = path_key(parent);
-            self.read_orders.insert(key);
+            self.read_orders.add(key);
             let subject = || ReadSubject::ChildOrder { path: parent.clone() };
             self.name_read(ReadKey::ChildOrder(key), subject);
         }
@@ -330,17 +365,17 @@ impl Footprint {
 
     fn write_property(&mut self, path: &InstancePath, property: &str) {
         let group = property_group(property);
-        self.writes.insert(property_key(path_key(path), group));
+        self.writes.add(property_key(path_key(path), group));
         self.write_within(path);
-        self.properties.insert(group.to_owned());
-        self.written_properties.insert(group.to_owned());
+        self.properties.add(hash_of(&Part::Group(group)));
+        self.written_properties.add(hash_of(&Part::Group(group)));
     }
 
     /// Writes which children of an instance have a name.
     fn write_child(&mut self, parent: &InstancePath, name: &str) {
         let key = path_key(parent);
-        self.writes.insert(child_key(key, name));
-        self.written_orders.insert(key);
+        self.writes.add(child_key(key, name));
+        self.written_orders.add(key);
         self.write_within(parent);
     }
 
@@ -353,10 +388,10 @@ impl Footprint {
 
     fn write_within(&mut self, path: &InstancePath) {
         let mut at = hash_of(&Part::Root);
-        self.written_trees.insert(at);
+        self.written_trees.add(at);
         for segment in &path.segments {
             at = step_key(at, segment);
-            self.written_trees.insert(at);
+            self.written_trees.add(at);
         }
     }
 }
@@ -379,6 +414,8 @@ enum Part<'a> {
     /// The children of an instance that have a name.
     Child(Key, &'a str),
     Property(Key, &'a str),
+    /// A property of whatever instance, by its group.
+    Group(&'a str),
     Memory,
     File(&'a str),
 }
@@ -403,9 +440,4 @@ fn child_key(parent: Key, name: &str) -> Key {
 
 fn property_key(path: Key, group: &str) -> Key {
     hash_of(&Part::Property(path, group))
-}
-
-fn intersects(one: &FxHashSet<Key>, other: &FxHashSet<Key>) -> bool {
-    let (few, many) = if one.len() <= other.len() { (one, other) } else { (other, one) };
-    few.iter().any(|key| many.contains(key))
 }

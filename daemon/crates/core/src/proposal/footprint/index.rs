@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use scene_schemas::proposal::Proposal;
 
+use super::key_set::KeySet;
 use super::{Footprint, Key, ReadKey, ReadSubject};
 
 /// Writers by what they write. A writer is known by its number in the order of adding.
@@ -64,14 +65,14 @@ impl FootprintIndex {
                 owners.others.iter().for_each(|writer| note(*writer, read));
             }
         };
-        for key in &reader.reads {
-            look_up(&self.parts, *key, ReadKey::Part(*key));
+        for key in reader.reads.iter() {
+            look_up(&self.parts, key, ReadKey::Part(key));
         }
-        for key in &reader.read_trees {
-            look_up(&self.trees, *key, ReadKey::Tree(*key));
+        for key in reader.read_trees.iter() {
+            look_up(&self.trees, key, ReadKey::Tree(key));
         }
-        for key in &reader.read_orders {
-            look_up(&self.orders, *key, ReadKey::ChildOrder(*key));
+        for key in reader.read_orders.iter() {
+            look_up(&self.orders, key, ReadKey::ChildOrder(key));
         }
         if reader.reads_place || !reader.selectors.is_empty() {
             for (number, writer) in self.writers.iter().enumerate() {
@@ -128,8 +129,8 @@ impl TouchIndex {
         if footprint.is_broad() {
             return self.written.first_touching(footprint);
         }
-        let first = |map: &KeyMap, keys: &FxHashSet<Key>| {
-            keys.iter().filter_map(|key| Some(map.get(key)?.first)).min()
+        let first = |map: &KeyMap, keys: &KeySet| {
+            keys.iter().filter_map(|key| Some(map.get(&key)?.first)).min()
         };
         let touches = |number: &usize| self.written.writers[*number].touches(footprint);
         let found = [
@@ -153,9 +154,9 @@ impl Footprint {
     }
 }
 
-fn add_keys(map: &mut KeyMap, keys: &FxHashSet<Key>, number: usize) {
-    for key in keys {
-        match map.entry(*key) {
+fn add_keys(map: &mut KeyMap, keys: &KeySet, number: usize) {
+    for key in keys.iter() {
+        match map.entry(key) {
             Entry::Vacant(new) => drop(new.insert(KeyOwners { first: number, others: Vec::new() })),
             Entry::Occupied(known) => known.into_mut().others.push(number),
         }
@@ -202,7 +203,7 @@ mod tests {
                 _ => PlanRead::Property { path, property: "Size".to_owned() },
             });
         }
-        footprint
+        footprint.sealed()
     }
 
     #[test]
