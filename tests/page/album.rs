@@ -24,7 +24,7 @@ use super::model::{calls, choose, lead_to, says};
 use super::store::{cloud_variables, search};
 use super::verifying::{outcome, say_yes};
 use super::*;
-use crate::models::server::{End, Reply, Server};
+use crate::models::server::{End, Reply, RoleScript, Server};
 
 const FOLDER: &str = "tests/page/pictures";
 /// The reviewed states: by name, a hash, and the texts in order, so that a diff shows what is new.
@@ -62,6 +62,7 @@ const STILL: &str = "
       .replaceAll(/\\b\\d{13}\\b/g, '1795000000000')
       .replaceAll(/\\b\\d{4}-\\d\\d-\\d\\d\\b/g, '2026-11-23')
       .replaceAll(/about [\\d,]+ tokens/g, 'about 5,000 tokens')
+      .replaceAll(/about [\\d,]+ to [\\d,]+ tokens/g, 'about 5,000 to 50,000 tokens')
       .replaceAll(/\\b[\\d.]+ (ms|s|min)\\b/g, '1 s')
       .replaceAll(/\\bprocess \\d+/g, 'process 1');
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -96,6 +97,15 @@ const SMALL: &str = "
 
 /// Whether the whole document scrolls; it must not, so that the bar stays in place.
 const SCROLLS: &str = "document.documentElement.scrollHeight > innerHeight";
+
+/// What is wider than a column that scrolls, the innermost first.
+const WIDE: &str = "
+    const columns = [...document.querySelectorAll('#scroll, #one, #list, main')].filter(it => it.scrollWidth > it.clientWidth);
+    const isWide = (it) => it.scrollWidth > it.clientWidth + 1 && getComputedStyle(it).overflowX === 'visible';
+    return columns.map(column => {
+      const wide = [...column.querySelectorAll('*')].filter(it => isWide(it) && ![...it.querySelectorAll('*')].some(isWide));
+      return `${column.id}: ${wide.slice(0, 3).map(it => `${it.localName}.${it.className}: ${it.textContent.slice(0, 60)}`)}`;
+    });";
 
 const LOOKS: [(&str, Look); 4] = [
     ("light-1280", Look { dark: false, width: 1280, height: 860 }),
@@ -457,6 +467,34 @@ const STATES: &[(&str, Reach)] = &[
         let beside = "document.querySelector('#one .hunk .beside')";
         tour.browser.run(&format!("{beside}.scrollIntoView({{ block: 'center' }})"), &[]);
     }),
+    ("now-task-asked", |tour| {
+        let settings = ledger(&tour.bench.home).join("vector.toml");
+        let before = fs::read_to_string(&settings).unwrap();
+        let team = format!("[providers.llamacpp]\nbase_url = \"{}/v1\"\n", tour.team.url());
+        fs::write(settings, format!("{before}\n{team}")).unwrap();
+        choose(&tour.bench, "llamacpp/team");
+        let wish = json!({ "request": SHARED, "role": "lead" });
+        let call = call_in_file(&tour.bench, "task", "start_task", &wish);
+        assert_eq!(call["outcome"]["state"], "needs_permission", "{call}");
+        tour.go(&format!("now/{}", call["workflow"]));
+        tour.browser.until_shown("#log .permission", "workers if they help");
+    }),
+    ("now-shared", |tour| {
+        tour.browser.click("#log .permission [data-answer=once]");
+        let all = "[...document.querySelectorAll('.tasks a')]
+            .find(it => it.textContent.includes('What a fall costs'))?.hash";
+        let task = tour.browser.until(all);
+        tour.go(task.as_str().unwrap().trim_start_matches("#/"));
+        tour.browser.until_shown("#head .parts", "was not done");
+        tour.browser.until_shown("#log .card", "no findings");
+    }),
+    ("proposal-shared", |tour| {
+        let card = "[...document.querySelectorAll('#log [data-proposal]')]
+            .find(it => it.textContent.includes('Two parts changed'))?.dataset.proposal";
+        let card = tour.browser.until(card);
+        tour.go(&format!("proposals/{}", card.as_str().unwrap()));
+        tour.browser.until_shown("#one .proposal", "Part 1 of the task");
+    }),
     ("proposal-unreviewed", |tour| {
         choose(&tour.bench, "offline");
         let file = ledger(&tour.bench.home).join("vector.toml");
@@ -473,16 +511,84 @@ const STATES: &[(&str, Reach)] = &[
     }),
 ];
 
-/// Proposes a change of the place file as an agent. Another place may be open, too.
+/// Proposes a change of the place file as an agent.
 fn propose_in_file(bench: &Bench, id: &str, tool: &str, args: &Json) -> u64 {
+    call_in_file(bench, id, tool, args)["outcome"]["proposal"].as_u64().unwrap()
+}
+
+/// Makes a call for the place file as an agent. Another place may be open, too.
+fn call_in_file(bench: &Bench, id: &str, tool: &str, args: &Json) -> Json {
     let opened = bench.human.open(&bench.file).ok();
     let call = json!({
         "connection": "agent", "client": "agent", "id": id, "tool": tool,
         "session": opened["session"], "args": args, "hold": 60,
     });
     let token = Daemon::agent_token(&ledger(&bench.home));
-    let answer = bench.daemon().call("POST", "/api/agents/calls", Some(&token), &call);
-    answer.ok()["outcome"]["proposal"].as_u64().unwrap()
+    bench.daemon().call("POST", "/api/agents/calls", Some(&token), &call).ok()
+}
+
+/// The request of the shared task.
+const SHARED: &str =
+    "What a fall costs: half of the health for new players, and a shop that sells a shield.";
+
+/// The models of the shared task: two workers that change the same line, one that fails, and a reviewer
+/// without findings.
+fn team() -> Vec<RoleScript> {
+    let role = |needle, replies| RoleScript { needle, replies };
+    let config = "game.ReplicatedStorage.Config";
+    let read = || calls("read_script", json!({ "path": config }));
+    let damage = |value: &str| {
+        let edit = json!({ "path": config, "search": "KillDamage = 100", "replace": value });
+        calls("replace_text", edit)
+    };
+    let folder = |parent: &str, name: &str| {
+        let props = json!({ "Name": name });
+        calls(
+            "create_instance",
+            json!({ "className": "Folder", "parentPath": parent, "props": props }),
+        )
+    };
+    let part = |title: &str, writes: &str| json!({ "title": title, "instructions": title, "writes": [writes] });
+    let parts = json!({ "parts": [
+        part("Half of the health for a fall", config),
+        part("Shields in the inventory", "game.ReplicatedStorage.Shields"),
+        part("A shop with a window", "game.StarterGui"),
+    ] });
+    vec![
+        role(
+            "Do part 1",
+            vec![read(), damage("KillDamage = 50"), says("A fall costs half.", End::Whole)],
+        ),
+        role(
+            "Do part 2",
+            vec![
+                folder("game.ReplicatedStorage", "Shields"),
+                read(),
+                damage("KillDamage = 75"),
+                says("There are shields, and a fall costs less with one.", End::Whole),
+            ],
+        ),
+        role(
+            "Do part 3",
+            vec![Reply::plain(402, r#"{"error":{"message":"Insufficient credit."}}"#)],
+        ),
+        role(
+            "Review proposal",
+            vec![calls("report_review", json!({ "summary": "I read all of it.", "findings": [] }))],
+        ),
+        role(
+            "",
+            vec![
+                calls("start_plan", json!({ "steps": ["Give the parts away", "Join them"] })),
+                calls("assign_parts", parts),
+                says(
+                    "A fall costs half of the health, and there are shields. I kept 50 where the two parts \
+                     disagreed. The shop is missing: its worker had no credit left.",
+                    End::Whole,
+                ),
+            ],
+        ),
+    ]
 }
 
 /// Two edits of a script.
@@ -650,6 +756,7 @@ fn plain_picture([red, green, blue]: [u8; 3]) -> Vec<u8> {
 /// A walk through the page.
 struct Tour<'s> {
     server: Server,
+    team: Server,
     cloud: FakeCloud,
     bench: Bench,
     /// The port of the daemon before it was stopped.
@@ -692,6 +799,7 @@ impl<'s> Tour<'s> {
         let project = Project::new(&bench.home);
         Self {
             server,
+            team: Server::by_role(team()),
             cloud,
             bench,
             port: 0,
@@ -755,6 +863,10 @@ impl<'s> Tour<'s> {
             self.shown.insert(name.clone(), shown);
             if self.browser.is(SCROLLS) == true {
                 self.faults.push(format!("{name}: all of it scrolls, and not a part of it"));
+            }
+            let wide = self.browser.run(WIDE, &[]);
+            if wide != json!([]) {
+                self.faults.push(format!("{name}: scrolls sideways because of {wide}"));
             }
             let small = self.browser.run(SMALL, &[]);
             if small != json!([]) {
