@@ -234,7 +234,8 @@ fn planned_call(base: &Base, number: usize) -> (&'static str, Json) {
         2 => {
             let name = base.scene.name(base.parts[0][number]);
             let selector = json!(format!("#{name}"));
-            ("set_properties", json!({ "selector": selector, "props": { "Reflectance": 0.5 } }))
+            let props = json!({ "Reflectance": number as f64 / 1e6 + 0.1 });
+            ("set_properties", json!({ "selector": selector, "props": props }))
         }
         3 => ("rename_instance", json!({ "path": path, "newName": format!("Renamed{number}") })),
         4 => ("clone_instance", json!({ "path": path })),
