@@ -85,6 +85,29 @@ fn estimate_counts_the_workers_that_are_chosen() {
 }
 
 #[test]
+fn task_is_done_by_the_model_for_its_size() {
+    let routes = "[routes]\nedit = \"lmstudio/first\"\ntrivial = \"lmstudio/small\"\n\
+                  complex = \"lmstudio/large\"\nreview = \"lmstudio/second\"";
+    let replies = vec![says("Grey."), says("It is a game."), says("Made."), says("White.")];
+    let bench = super::models::Bench::new(replies, routes);
+    let mut plugin = bench.plugin();
+    let model = |plugin: &mut Plugin<'_>, text: &str| {
+        send(plugin, text, &json!({ "begins": true })).ok();
+        until(plugin, &mut Vec::new(), "done");
+        let asked = bench.server.requests().pop().unwrap().body;
+        asked["model"].as_str().unwrap().to_owned()
+    };
+    let shop = "make a shop with a gui where players buy swords, and save them";
+    assert_eq!(model(&mut plugin, "which colour has the wall?"), "small");
+    assert_eq!(model(&mut plugin, shop), "large");
+    // A size without a route of its own has the usual model.
+    assert_eq!(model(&mut plugin, "add a timer to the wall script"), "first");
+    // A person's choice holds for every size.
+    super::models::choose(&plugin, "lmstudio/second");
+    assert_eq!(model(&mut plugin, "which colour has the wall?"), "second");
+}
+
+#[test]
 fn request_above_the_estimate_limit_has_to_be_confirmed() {
     let bench = priced(vec![says("Grey.")], NO_REQUEST_IS_COSTLY, 500.0);
     let mut plugin = bench.plugin();

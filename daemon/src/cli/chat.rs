@@ -13,7 +13,7 @@ use vector_core::prompt::{BUILD, EXPLAIN, FIX};
 use vector_engine::conversation;
 use vector_engine::model_request;
 use vector_engine::recover_place;
-use vector_engine::task_estimate::estimate_task;
+use vector_engine::task_estimate::{estimate_task, route_task};
 use vector_engine::{ToolDriver, UserRequest, WorkflowRun};
 use vector_ledger::Ledger;
 use vector_providers::ProviderKind;
@@ -230,6 +230,7 @@ impl ChatTask<'_> {
         let attached = read_mentions(&goal, &scene, at.settings_folder(), ledger)?;
         let user_request =
             UserRequest { goal, attached, interaction, follows, ..UserRequest::default() };
+        let driver = route_task(&scene, &user_request, driver);
         model_request::check_images(&driver, &user_request.attached).map_err(anyhow::Error::msg)?;
         model_request::check_first_message(&driver, &user_request).map_err(anyhow::Error::msg)?;
         if let ToolDriver::Provider(ProviderKind::Model(_)) = &driver {

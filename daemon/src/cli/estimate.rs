@@ -56,7 +56,6 @@ pub(super) fn run(args: &EstimateArgs, home: &Path) -> anyhow::Result<ExitStatus
     let driver = model::choose_driver(home, folder, args.model.as_deref())?;
     let role = if args.workers { TaskRole::Lead {} } else { TaskRole::Solo };
     let request = UserRequest { role, ..UserRequest::from(args.text.as_str()) };
-    let driver = driver.for_role(role);
     let estimate = estimate_task(&scene, &request, &driver);
     if args.json {
         print_line(&serde_json::to_string(&estimate)?);

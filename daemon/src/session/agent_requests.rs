@@ -58,9 +58,7 @@ impl SessionActor {
                 let hint = "Do it yourself, or ask the person to choose another model.";
                 return Err(failure(FailureKind::Provider, why, hint));
             }
-            ToolDriver::Provider(ProviderKind::Model(models)) => {
-                ToolDriver::Provider(ProviderKind::Model(models)).for_role(role)
-            }
+            driver @ ToolDriver::Provider(ProviderKind::Model(_)) => driver,
             ToolDriver::Provider(ProviderKind::Offline)
             | ToolDriver::Calls
             | ToolDriver::Agent { .. } => {
@@ -77,6 +75,7 @@ impl SessionActor {
             requested_by: Some(call),
             ..UserRequest::default()
         };
+        let driver = self.engine.route_task(&request, driver);
         self.check_first_request(&driver, &request)?;
         let model = driver.name();
         let permitted = self.engine.workflow(workflow).and_then(|it| it.granted_permission(call));

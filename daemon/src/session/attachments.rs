@@ -209,9 +209,7 @@ impl SessionActor {
             }
             driver => driver,
         };
-        model_request::check_images(&driver, &attached).map_err(|why| {
-            failure(FailureKind::BadRequest, why, "Your text is still there: remove the image.")
-        })?;
+        check_images(&driver, &attached)?;
         let ToolDriver::Provider(ProviderKind::Model(_)) = &driver else {
             let (place, interaction) = (self.engine.place(), chat.interaction);
             let follows = conversation::find_plan(&self.ledger, &place, &chat.text, interaction)
@@ -231,10 +229,11 @@ impl SessionActor {
         let role = chat.role();
         let Chat { text: goal, interaction, begins, confirmed, mut selected, .. } = chat;
         selected.truncate(MAX_ATTACHED);
-        let driver = driver.for_role(role);
         let request =
             UserRequest { goal, attached, interaction, selected, ..UserRequest::default() };
         let mut request = UserRequest { role, ..request };
+        let driver = self.engine.route_task(&request, driver);
+        check_images(&driver, &request.attached)?;
         // A request that cannot be sent ends nothing.
         self.check_first_request(&driver, &request)?;
         if !confirmed {
@@ -306,6 +305,13 @@ impl SessionActor {
         self.engine.handle_input(workflow, input).map_err(|error| engine_failure(&error))?;
         Ok(WorkflowStarted { workflow })
     }
+}
+
+/// Checks that the models of a request read the images that are attached to it.
+fn check_images(driver: &ToolDriver, attached: &[AttachmentSnapshot]) -> Result<(), Failure> {
+    model_request::check_images(driver, attached).map_err(|why| {
+        failure(FailureKind::BadRequest, why, "Your text is still there: remove the image.")
+    })
 }
 
 /// The failure for a request with a mention that cannot be attached.

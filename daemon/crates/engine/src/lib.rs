@@ -63,6 +63,7 @@ use vector_core::tools::{ToolSpec, find_tool};
 use vector_core::workflow::{AGENT, CALLS, WantedWork, Workflow, WorkflowInput};
 use vector_files::place_file::{PlaceError, PlaceFile};
 use vector_ledger::LedgerError;
+use vector_providers::client::TaskModels;
 use vector_providers::{ProviderKind, offline};
 
 pub use self::apply::name_proposals;
@@ -169,6 +170,17 @@ impl ToolDriver {
             | Self::Calls
             | Self::Agent { .. }
             | Self::Missing { .. }) => other,
+        }
+    }
+
+    /// Returns the models, if the driver is a model.
+    pub(crate) fn models(&self) -> Option<&TaskModels> {
+        match self {
+            Self::Provider(ProviderKind::Model(models)) => Some(models),
+            Self::Provider(ProviderKind::Offline)
+            | Self::Calls
+            | Self::Agent { .. }
+            | Self::Missing { .. } => None,
         }
     }
 

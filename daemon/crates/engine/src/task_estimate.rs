@@ -65,10 +65,28 @@ struct RoleUsage {
 }
 
 impl Engine {
+    /// Returns the driver for a request, by its size and its role.
+    pub fn route_task(&self, request: &UserRequest, driver: ToolDriver) -> ToolDriver {
+        route_task(&self.planner.scene, request, driver)
+    }
+
     /// Estimates what a request will take. Nothing is sent, recorded or asked of Studio.
     pub fn estimate_task(&self, request: &UserRequest, driver: &ToolDriver) -> TaskEstimate {
         estimate_task(&self.planner.scene, request, driver)
     }
+}
+
+/// Returns the driver for a request: with the model for tasks of its size, if the settings name one, and
+/// for its role.
+pub fn route_task(scene: &PlanningScene, request: &UserRequest, driver: ToolDriver) -> ToolDriver {
+    let routed = match driver.models() {
+        Some(models) if models.has_tier_routes() => {
+            let tier = find_tier(scene, request, &driver).tier;
+            ToolDriver::Provider(ProviderKind::Model(models.for_tier(tier)))
+        }
+        Some(_) | None => driver,
+    };
+    routed.for_role(request.role)
 }
 
 /// Estimates what a request in a place will take.
@@ -77,17 +95,20 @@ pub fn estimate_task(
     request: &UserRequest,
     driver: &ToolDriver,
 ) -> TaskEstimate {
-    let models = match driver {
-        ToolDriver::Provider(ProviderKind::Model(models)) => Some(models),
-        ToolDriver::Provider(ProviderKind::Offline)
-        | ToolDriver::Calls
-        | ToolDriver::Agent { .. }
-        | ToolDriver::Missing { .. } => None,
-    };
-    let first = models.map(|models| {
-        let (first, window) = first_message_tokens(models, request);
-        FirstMessage { first, window }
-    });
+    let found = find_tier(scene, request, driver);
+    match driver.models() {
+        Some(models) => {
+            let models = models.for_tier(found.tier).for_role(request.role);
+            let size = FirstMessage::of(&models, request);
+            price_task(found, request.role, &models, size)
+        }
+        None => build_estimate(found, request.role, None, &[], Vec::new()),
+    }
+}
+
+/// Finds how large a task will be.
+fn find_tier(scene: &PlanningScene, request: &UserRequest, driver: &ToolDriver) -> TierFindings {
+    let first = driver.models().map(|models| FirstMessage::of(models, request));
     let attached = request.attached.iter().filter_map(|it| attached_node(scene, it));
     let selected = request.selected.iter().filter_map(|id| scene.by_id(id));
     let question = TierRequest {
@@ -97,11 +118,7 @@ pub fn estimate_task(
         window_bytes: first.map(|it| it.window.saturating_sub(it.first) * BYTES),
     };
     scene.set_readers(parallel_reading::PARALLEL_READERS);
-    let found = scene.with_known_texts(|index| tier::estimate_tier(index, scene, &question));
-    match (models, first) {
-        (Some(models), Some(first)) => price_task(found, request.role, models, first),
-        _ => build_estimate(found, request.role, None, &[], Vec::new()),
-    }
+    scene.with_known_texts(|index| tier::estimate_tier(index, scene, &question))
 }
 
 /// The size of the first message, and what a model reads at most, in tokens.
@@ -109,6 +126,13 @@ pub fn estimate_task(
 struct FirstMessage {
     first: u64,
     window: u64,
+}
+
+impl FirstMessage {
+    fn of(models: &TaskModels, request: &UserRequest) -> Self {
+        let (first, window) = first_message_tokens(models, request);
+        Self { first, window }
+    }
 }
 
 /// Adds tokens and costs to what the rule has found.

@@ -3,16 +3,18 @@
 //! It keeps nothing between two requests except its connections. What an answer means for the
 //! workflow is decided elsewhere.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use scene_schemas::review::TaskRole;
+use scene_schemas::tier::TaskTier;
 use tokio::runtime::{Handle, Runtime};
 use vector_core::prompt::ModelPrompt;
 
 use super::answer::{AnswerOutcome, AnswerPart, ModelAnswer, TokenUsage};
 use super::capture::ReplyCapture;
-use scene_schemas::review::TaskRole;
 
 use super::config::{self, ModelAction, ModelConfig, SpendingCaps};
 use super::decode::ResponseDecoder;
@@ -228,6 +230,8 @@ pub struct TaskModels {
     pub scout: Arc<ModelClient>,
     /// The model that goes on when several calls in a row were refused; None if none is set.
     pub escalate: Option<Arc<ModelClient>>,
+    /// The models for tasks of a size, where the person chose none for the request.
+    tiers: BTreeMap<TaskTier, Arc<ModelClient>>,
     /// The settings that apply to all of them.
     pub config: Arc<ModelConfig>,
     threads: Arc<RequestThreads>,
@@ -271,6 +275,29 @@ impl TaskModels {
             && self.scout.chosen_model == other.scout.chosen_model
             && self.escalate.as_ref().map(|it| &it.chosen_model)
                 == other.escalate.as_ref().map(|it| &it.chosen_model)
+            && self.tiers.len() == other.tiers.len()
+            && self.tiers.iter().zip(&other.tiers).all(|((tier, own), (other_tier, other))| {
+                tier == other_tier && own.chosen_model == other.chosen_model
+            })
+    }
+
+    /// Whether the model of a task depends on its size.
+    pub fn has_tier_routes(&self) -> bool {
+        !self.tiers.is_empty()
+    }
+
+    /// Returns the models for a task of a size: those for tasks of any size, except that another model
+    /// edits, and plans unless `routes.plan` names one, if the size has its own.
+    #[must_use]
+    pub fn for_tier(&self, tier: TaskTier) -> Self {
+        let mut models = Self { tiers: BTreeMap::new(), ..self.clone() };
+        if let Some(client) = self.tiers.get(&tier) {
+            models.edit = Arc::clone(client);
+            if !self.config.routes.contains_key(&ModelAction::Plan) {
+                models.plan = Arc::clone(client);
+            }
+        }
+        models
     }
 
     /// Returns the models for a role: the one that has it, for everything. A lead is the model that
@@ -328,7 +355,10 @@ pub(super) fn load_models_with(
             | ModelAction::Work
             | ModelAction::Scout
             | ModelAction::Escalate => true,
-            ModelAction::Plan | ModelAction::Edit | ModelAction::Summarise => false,
+            ModelAction::Plan
+            | ModelAction::Edit
+            | ModelAction::Summarise
+            | ModelAction::Task(_) => false,
         };
         let is_routed = is_role && config.routes.contains_key(&action);
         let requested = said.filter(|_| !is_routed);
@@ -357,10 +387,16 @@ pub(super) fn load_models_with(
     let (work, scout) = (other(ModelAction::Work)?, other(ModelAction::Scout)?);
     let is_set = config.routes.contains_key(&ModelAction::Escalate);
     let escalate = is_set.then(|| other(ModelAction::Escalate)).transpose()?;
+    let routed =
+        |tier: &TaskTier| said.is_none() && config.routes.contains_key(&ModelAction::Task(*tier));
+    let tiers = TaskTier::ALL.into_iter().filter(routed);
+    let tiers = tiers
+        .map(|tier| Ok((tier, other(ModelAction::Task(tier))?)))
+        .collect::<Result<BTreeMap<_, _>, String>>()?;
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(1).thread_name("models").enable_all().build();
     let runtime = runtime.map_err(|error| format!("requests cannot be sent: {error}"))?;
     let threads = RequestThreads { handle: runtime.handle().clone(), runtime: Some(runtime) };
     let (config, threads) = (Arc::new(config), Arc::new(threads));
-    Ok(Some(TaskModels { edit, plan, review, work, scout, escalate, config, threads }))
+    Ok(Some(TaskModels { edit, plan, review, work, scout, escalate, tiers, config, threads }))
 }

@@ -19,6 +19,7 @@ use self::editor_link::EditorTemplate;
 use self::scratch_place::ScratchPlace;
 use scene_schemas::api::SpendingLimits;
 use scene_schemas::refusal::did_you_mean;
+use scene_schemas::tier::TaskTier;
 use toml::{Table, Value};
 use vector_core::prompt::ThinkingEffort;
 use vector_core::proposal::LARGE_CHANGE;
@@ -61,6 +62,8 @@ pub enum ModelAction {
     Scout,
     /// Go on with a task in which another model had several calls in a row refused.
     Escalate,
+    /// Do a task of this size.
+    Task(TaskTier),
 }
 
 /// The settings of one provider.

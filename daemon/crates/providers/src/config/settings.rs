@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use scene_schemas::tier::TaskTier;
+
 use super::{ModelAction, ModelConfig, SpendingCaps, ValueOrigin, parse_effort};
 
 /// The function that stores a value, by type.
@@ -45,6 +47,15 @@ macro_rules! route {
     };
 }
 
+macro_rules! tier_route {
+    ($tier:ident) => {
+        SettingWriter::Text(|config, text, _| {
+            config.routes.insert(ModelAction::Task(TaskTier::$tier), text.to_owned());
+            Ok(())
+        })
+    };
+}
+
 macro_rules! effort {
     ($action:ident) => {
         SettingWriter::Text(|config, text, _| {
@@ -58,7 +69,7 @@ macro_rules! effort {
 pub(super) const REVIEW_REQUIRED: &str = "review.required";
 
 /// All settings except those of single providers.
-pub const SETTINGS: [SettingSpec; 38] = [
+pub const SETTINGS: [SettingSpec; 42] = [
     setting_spec(
         "model",
         "VECTOR_MODEL",
@@ -297,6 +308,34 @@ pub const SETTINGS: [SettingSpec; 38] = [
         "none",
         "the model that goes on with a task after three refused calls in a row",
         route!(Escalate),
+    ),
+    setting_spec(
+        "routes.trivial",
+        "VECTOR_ROUTE_TRIVIAL",
+        "`model`",
+        "the model for trivial tasks, unless you chose one for the request",
+        tier_route!(Trivial),
+    ),
+    setting_spec(
+        "routes.simple",
+        "VECTOR_ROUTE_SIMPLE",
+        "`model`",
+        "the same for simple tasks",
+        tier_route!(Simple),
+    ),
+    setting_spec(
+        "routes.complex",
+        "VECTOR_ROUTE_COMPLEX",
+        "`model`",
+        "the same for complex tasks",
+        tier_route!(Complex),
+    ),
+    setting_spec(
+        "routes.architectural",
+        "VECTOR_ROUTE_ARCHITECTURAL",
+        "`model`",
+        "the same for architectural tasks",
+        tier_route!(Architectural),
     ),
     setting_spec(
         "efforts.plan",
