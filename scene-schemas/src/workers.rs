@@ -112,7 +112,7 @@ pub struct TaskOffer {
 }
 
 impl TaskOffer {
-    /// Returns the question to the person. The request is at its end, so that nothing in it can pass for
+    /// Returns the question to the person. The request is at its end, so that nothing after it can pass for
     /// words of Vector.
     pub fn question(&self) -> String {
         let Self { request, role, model, estimate } = self;
@@ -122,7 +122,7 @@ impl TaskOffer {
         };
         format!(
             "Have {model} do this {how}? Estimate: {estimate}. Its changes are proposals, as for a \
-             request of yours. The request of the agent: {request}"
+             request of yours. The request of the agent: “{request}”"
         )
     }
 }

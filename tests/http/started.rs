@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use scene_schemas::entry::Seq;
 use serde_json::{Value as Json, json};
 use vector_ledger::Ledger;
 use vector_tests::daemon::Daemon;
@@ -151,12 +150,7 @@ fn killed_daemon_begins_a_requested_task_once() {
         let mut bench = Bench::new(4, solo(), "");
         let ledger = ledger_of(&bench);
         let call = ask(&bench);
-        let begun = Instant::now();
-        while ledger.last_seq().unwrap() < Seq(kill_at) {
-            assert!(begun.elapsed() < PATIENCE, "entry {kill_at} was never written");
-            std::thread::yield_now();
-        }
-        bench.kill();
+        bench.kill_at(&ledger, kill_at);
         bench.restart();
         let task = bench.until_started(&call, |it| {
             (it["state"] == "waiting").then(|| it["task"].as_u64().unwrap())

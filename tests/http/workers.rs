@@ -134,6 +134,16 @@ impl Bench {
         places::decode(&fs::read(&self.file).unwrap())
     }
 
+    /// Kills the daemon as soon as an entry is written.
+    pub(super) fn kill_at(&mut self, ledger: &Ledger, entry: u64) {
+        let begun = Instant::now();
+        while ledger.last_seq().unwrap() < Seq(entry) {
+            assert!(begun.elapsed() < PATIENCE, "entry {entry} was never written");
+            std::thread::yield_now();
+        }
+        self.kill();
+    }
+
     pub(super) fn kill(&mut self) {
         self.daemon.take().unwrap().kill();
     }
@@ -628,12 +638,7 @@ fn killed_daemon_goes_on_with_all_models_where_they_were() {
         let mut bench = Bench::new(parts, orchestra(), "");
         let ledger = Ledger::open(&bench.home.path().join("vector")).unwrap();
         let task = bench.begin();
-        let begun = Instant::now();
-        while ledger.last_seq().unwrap() < Seq(kill_at) {
-            assert!(begun.elapsed() < PATIENCE, "entry {kill_at} was never written");
-            std::thread::yield_now();
-        }
-        bench.kill();
+        bench.kill_at(&ledger, kill_at);
         bench.restart();
         until_corrected(&mut bench, task);
         let view = approve_all(&mut bench, task);

@@ -86,14 +86,21 @@ fn agent_asks_for_a_review_which_a_person_permits_for_the_task() {
 
 /// Waits until the last review of a call's proposal has ended.
 fn until_reviewed(client: &mut Client, id: &Json) -> Json {
+    until_status(client, id, |now| {
+        let newest = now["reviews"].as_array().and_then(|it| it.last());
+        newest.is_some_and(|it| it["state"] != "running")
+    })
+}
+
+/// Waits until the status of a call is as wanted, and returns it.
+pub(super) fn until_status(client: &mut Client, id: &Json, is_it: fn(&Json) -> bool) -> Json {
     for _ in 0..60 {
         let now = status(client, json!({ "id": id, "wait": 1 }));
-        let newest = now["reviews"].as_array().and_then(|it| it.last());
-        if newest.is_some_and(|it| it["state"] != "running") {
+        if is_it(&now) {
             return now;
         }
     }
-    panic!("it was not reviewed");
+    panic!("the status of call {id} did not become what is expected");
 }
 
 #[test]

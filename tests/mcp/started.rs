@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use vector_tests::binary::Home;
 use vector_tests::mcp::Client;
 
-use super::reviews::{connect, status};
+use super::reviews::{connect, status, until_status};
 use super::*;
 use crate::http::models::{calls, says};
 use crate::models::server::Reply;
@@ -48,23 +48,12 @@ fn agent_has_a_task_done_and_reads_its_state() {
     assert!(text.contains("(Create Folder Park): waiting."), "{text}");
     assert!(text.contains(&format!("proposal_status with {{\"id\": {id}}}")), "{text}");
     person.decide(&person.waiting(), &json!({ "say": "approve" })).ok();
-    let ended = until_over(&mut client, &id);
+    let ended = until_status(&mut client, &id, |now| now["status"] == "answered");
     let text = ended["text"].as_str().unwrap();
     assert!(text.contains("is done.") && text.contains("(Create Folder Park): applied."), "{text}");
     // The text of a model cannot close its fence.
     assert!(text.contains("````\n``` Made the park.\n````"), "{text}");
     assert_eq!(ended["task"]["outcome"], "done", "{ended}");
-}
-
-/// Waits until the task of a call has ended.
-fn until_over(client: &mut Client, id: &Json) -> Json {
-    for _ in 0..60 {
-        let now = status(client, json!({ "id": id, "wait": 1 }));
-        if now["status"] == "answered" {
-            return now;
-        }
-    }
-    panic!("it did not end");
 }
 
 #[test]

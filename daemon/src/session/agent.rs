@@ -230,9 +230,7 @@ impl SessionActor {
             job.active_request.take_if(|asking| asking.is_for(call));
         }
         // A task that the call began ends with it.
-        let of_call = |task: &Workflow| task.requested_by == Some(call);
-        let begun = self.engine.active_workflows().find(|(_, task)| of_call(task));
-        if let Some((task, _)) = begun {
+        if let Some(task) = self.requested_task(call) {
             // A task that cannot be cancelled has ended.
             let _ = self.act_on_workflow(task, WorkflowAction::Cancel, None);
         }

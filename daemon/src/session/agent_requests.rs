@@ -28,6 +28,12 @@ impl SessionActor {
         }
     }
 
+    /// Returns the task that began for a call and has not ended.
+    pub(super) fn requested_task(&self, call: Seq) -> Option<Seq> {
+        let mut active = self.engine.active_workflows();
+        active.find(|(_, task)| task.requested_by == Some(call)).map(|(task, _)| task)
+    }
+
     /// Begins the task that an agent asks for, once: a call that is planned again finds its task.
     fn begin_requested_task(
         &mut self,
@@ -35,9 +41,7 @@ impl SessionActor {
         call: Seq,
         wish: TaskWish,
     ) -> Result<FetchResult, Failure> {
-        let of_call = |task: &Workflow| task.requested_by == Some(call);
-        let begun = self.engine.active_workflows().find(|(_, task)| of_call(task));
-        if let Some((task, _)) = begun {
+        if let Some(task) = self.requested_task(call) {
             return Ok(FetchResult::Answer(json!({ "task": task })));
         }
         // A person's task and its questions must not be mixed up with those of another.

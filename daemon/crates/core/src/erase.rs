@@ -147,12 +147,36 @@ fn erase_offer(offer: GenerationOffer) -> GenerationOffer {
 
 /// Erases the request of a task and what was attached to it.
 fn erase_start(entry: Entry) -> Entry {
-    let mut erased = entry;
-    if let Entry::Started { goal, attached, .. } = &mut erased {
-        *goal = erased_text();
-        attached.clear();
+    let Entry::Started {
+        place,
+        goal: _,
+        driver,
+        mode,
+        attached: _,
+        interaction,
+        follows,
+        guards,
+        served,
+        role,
+        requested_by,
+    } = entry
+    else {
+        return entry;
+    };
+    let (goal, attached) = (erased_text(), Vec::new());
+    Entry::Started {
+        place,
+        goal,
+        driver,
+        mode,
+        attached,
+        interaction,
+        follows,
+        guards,
+        served,
+        role,
+        requested_by,
     }
-    erased
 }
 
 fn erase_context(mut context: TaskContext) -> TaskContext {

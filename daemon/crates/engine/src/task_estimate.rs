@@ -175,6 +175,7 @@ fn price_task(
         })
         .collect();
     let mut assumptions = vec![
+        format!("{} does it", models.edit.name()),
         format!("a model alone writes {} to {} messages for such a task", alone.low, alone.high),
         format!(
             "the rules, the tools and the request are about {} tokens, and each message repeats \
