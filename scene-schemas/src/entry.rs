@@ -137,7 +137,12 @@ pub enum Entry {
     /// A person had the texts of this workflow erased: requests, messages, calls, proposals and
     /// changes. The decisions, with their times, approvers and outcomes, are kept, and so are
     /// hashes and costs.
-    Erased {},
+    Erased {
+        /// The hash of what remains of the task: of the positions of its entries and the hashes of their
+        /// bodies. None if an older version of Vector erased it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remains: Option<Fingerprint>,
+    },
     /// Vector sent the model a message that is not the result of a call.
     Notified {
         /// The message.

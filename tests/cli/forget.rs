@@ -119,7 +119,7 @@ fn forgotten_text_is_in_no_ledger_file() {
             (old, new) => assert_eq!(std::mem::discriminant(old), std::mem::discriminant(new)),
         }
     }
-    let marks = after[before.len()..].iter().filter(|it| matches!(it.entry, Entry::Erased {}));
+    let marks = after[before.len()..].iter().filter(|it| matches!(it.entry, Entry::Erased { .. }));
     assert_eq!((marks.count(), after.len()), (2, before.len() + 2));
     // All readers of the ledger still work, and new entries can be appended.
     let log = home.run(&["log"], "");

@@ -17,6 +17,7 @@ mod jest;
 #[cfg(target_os = "linux")]
 pub(crate) mod keyring;
 mod killed;
+mod ledger;
 mod markdown;
 mod merge;
 mod models;

@@ -39,6 +39,7 @@ mod interrupt;
 mod interrupted_runs;
 mod keep_prompt;
 mod key;
+mod ledger;
 mod log;
 mod mcp;
 mod merge;
@@ -193,6 +194,8 @@ enum CliCommand {
     Checkpoint(checkpoint::CheckpointArgs),
     /// Permanently erase the recorded texts of a conversation, of a place, or before a date
     Forget(forget::ForgetArgs),
+    /// Check that the record of all decisions is whole
+    Ledger(ledger::LedgerArgs),
     /// List requests, proposals, decisions and results
     Log(log::LogArgs),
     /// Revert an applied proposal, or all of a run
@@ -305,6 +308,7 @@ pub fn main() -> ExitCode {
         CliCommand::Plugin(args) => plugin::run(&args, home),
         CliCommand::Checkpoint(args) => home().and_then(|home| checkpoint::run(&args, &home)),
         CliCommand::Forget(args) => home().and_then(|home| forget::run(&args, &home)),
+        CliCommand::Ledger(args) => home().and_then(|home| ledger::run(&args, &home)),
         CliCommand::Log(args) => home().and_then(|home| log::run(&args, &home)),
         CliCommand::Estimate(args) => home().and_then(|home| estimate::run(&args, &home)),
         CliCommand::Show(args) => show::run(&args),

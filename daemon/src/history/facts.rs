@@ -84,7 +84,7 @@ impl OutcomeFacts {
             | Entry::Resumed {}
             | Entry::Cleared {}
             | Entry::Disconnected { .. }
-            | Entry::Erased {}
+            | Entry::Erased { .. }
             | Entry::Notified { .. }
             | Entry::Summarised { .. }
             | Entry::Said { .. }

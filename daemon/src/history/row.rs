@@ -177,7 +177,7 @@ fn kind_name(entry: &Entry) -> &'static str {
         Entry::Resumed {} => "resumed",
         Entry::Cleared {} => "cleared",
         Entry::Disconnected { .. } => "disconnected",
-        Entry::Erased {} => "erased",
+        Entry::Erased { .. } => "erased",
         Entry::Notified { .. } => "notified",
         Entry::Summarised { .. } => "summarised",
         Entry::Said { .. } => "said",
@@ -282,7 +282,7 @@ fn row_subject(record: &Record) -> RowSubject {
         | Entry::Resumed {}
         | Entry::Cleared {}
         | Entry::Disconnected { .. }
-        | Entry::Erased {}
+        | Entry::Erased { .. }
         | Entry::Notified { .. }
         | Entry::Summarised { .. }
         | Entry::Said { .. }
@@ -419,7 +419,7 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
         Entry::Resumed {} => "Went on".into(),
         Entry::Cleared {} => "The conversation ended".into(),
         Entry::Disconnected { client } => format!("{client} disconnected").into(),
-        Entry::Erased {} => "The texts of this task were erased".into(),
+        Entry::Erased { .. } => "The texts of this task were erased".into(),
         Entry::Summarised { turns, text, .. } => {
             let messages = count_noun(*turns as usize, "message", "messages");
             format!("{messages} summarised\n{text}").into()

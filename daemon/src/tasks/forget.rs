@@ -86,7 +86,8 @@ fn is_settled(workflow: &Workflow) -> bool {
 /// Fails if the ledger cannot be written. Nothing is erased then.
 pub fn perform_forget(ledger: &Ledger, plan: &ForgetPlan) -> Result<ErasedSummary, LedgerError> {
     let runs: Vec<Seq> = plan.runs.iter().map(|run| run.seq).collect();
-    let erasure = ledger.erase_workflows(&runs, erase_entry, &Entry::Erased {})?;
+    let mark = |remains| Entry::Erased { remains: Some(remains) };
+    let erasure = ledger.erase_workflows(&runs, erase_entry, mark)?;
     // A captured reply does not say which conversation it belongs to, so all are deleted.
     if let Some(home) = ledger.file_path().parent() {
         let _ = fs::remove_dir_all(home.join(CAPTURE_FOLDER));

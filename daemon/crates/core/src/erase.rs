@@ -120,7 +120,7 @@ pub fn erase_entry(entry: Entry) -> Entry {
         | Entry::Generated { .. }
         | Entry::CloudRunStarted { .. }
         | Entry::CloudRunAccepted { .. }
-        | Entry::Erased {}) => same,
+        | Entry::Erased { .. }) => same,
     }
 }
 

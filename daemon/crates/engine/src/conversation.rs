@@ -30,7 +30,7 @@ pub fn last_task(ledger: &Ledger, place: &Place, now: u64) -> Result<Option<Seq>
         }
         let records = ledger.workflow_records(started.workflow)?;
         let is_cleared =
-            records.iter().any(|it| matches!(it.entry, Entry::Cleared {} | Entry::Erased {}));
+            records.iter().any(|it| matches!(it.entry, Entry::Cleared {} | Entry::Erased { .. }));
         let spoken = records.last().map_or(0, |record| record.at);
         let is_over = is_cleared || now.saturating_sub(spoken) > EXPIRY;
         return Ok((!is_over).then_some(started.workflow));

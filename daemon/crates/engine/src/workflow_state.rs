@@ -60,7 +60,7 @@ impl WorkflowReading {
             | Entry::Resumed {}
             | Entry::Cleared {}
             | Entry::Disconnected { .. }
-            | Entry::Erased {}
+            | Entry::Erased { .. }
             | Entry::Notified { .. }
             | Entry::Summarised { .. }
             | Entry::Said { .. }

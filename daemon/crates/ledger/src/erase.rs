@@ -5,12 +5,14 @@
 //! who want something forgotten. Positions, times and workflows stay. This module must not know
 //! what an entry may keep.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Seq};
 
+use super::chain::{ChainHash, ChainHead, LinkedRow, RemainsHasher};
+use super::writer::{APPEND, unix_millis};
 use super::{Ledger, LedgerError, blobs, schema, to_sql};
 
 /// Number of characters in a hash.
@@ -29,12 +31,13 @@ pub struct ErasedSummary {
 
 impl Ledger {
     /// Replaces every entry of these workflows by `erase(entry)`, deletes the blobs that only those
-    /// entries name, and appends `mark` to each workflow, all in one transaction.
+    /// entries name, and appends a mark with the hash of what remains to each workflow, all in one
+    /// transaction.
     pub fn erase_workflows(
         &self,
         workflows: &[Seq],
         erase: impl Fn(Entry) -> Entry,
-        mark: &Entry,
+        mark: impl Fn(Fingerprint) -> Entry,
     ) -> Result<ErasedSummary, LedgerError> {
         let wanted: HashSet<i64> = workflows.iter().map(|it| to_sql(*it)).collect();
         self.writer.with_connection(|conn| {
@@ -43,7 +46,7 @@ impl Ledger {
             let tx =
                 conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
             let erasing = EraseRun { ledger: self, tx: &tx, wanted: &wanted };
-            let (entries, blobs) = erasing.run(&erase, mark)?;
+            let (entries, blobs) = erasing.run(&erase, &mark)?;
             tx.commit().map_err(failed)?;
             Ok(ErasedSummary { entries, blobs, is_compacted: compact_database(conn) })
         })
@@ -91,10 +94,11 @@ impl EraseRun<'_> {
     fn run(
         &self,
         erase: &impl Fn(Entry) -> Entry,
-        mark: &Entry,
+        mark: &impl Fn(Fingerprint) -> Entry,
     ) -> Result<(usize, usize), LedgerError> {
         let (mut erased_blobs, mut kept_blobs) = (BTreeSet::new(), BTreeSet::new());
         let mut erased = Vec::new();
+        let mut remains: BTreeMap<i64, RemainsHasher> = BTreeMap::new();
         self.for_each_row(|row| {
             let body = self.read_body(&row)?;
             let is_wanted = self.wanted.contains(&row.workflow);
@@ -107,13 +111,22 @@ impl EraseRun<'_> {
                 })?;
                 let text = serde_json::to_string(&erase(entry))
                     .map_err(|error| LedgerError::malformed_entry(error.to_string()))?;
+                let digest = ChainHash::of_body(text.as_bytes());
+                remains.entry(row.workflow).or_default().add(row.seq, &digest);
                 erased.push((row.seq, text));
             }
             Ok(())
         })?;
         let (erased_blobs, kept_blobs) =
             (self.reachable_blobs(erased_blobs)?, self.reachable_blobs(kept_blobs)?);
-        self.write_erased(&erased, erased_blobs.difference(&kept_blobs), mark)
+        let mut marks = Vec::new();
+        for workflow in self.wanted.iter().collect::<BTreeSet<_>>() {
+            let remains = remains.remove(workflow).unwrap_or_default().finish();
+            let mark = serde_json::to_string(&mark(remains))
+                .map_err(|error| LedgerError::malformed_entry(error.to_string()))?;
+            marks.push((*workflow, mark));
+        }
+        self.write_erased(&erased, erased_blobs.difference(&kept_blobs), &marks)
             .map_err(|source| LedgerError::from_sql(&self.ledger.file, source))
     }
 
@@ -179,7 +192,7 @@ impl EraseRun<'_> {
         &self,
         erased: &[(i64, String)],
         blobs: impl Iterator<Item = &'n String>,
-        mark: &Entry,
+        marks: &[(i64, String)],
     ) -> rusqlite::Result<(usize, usize)> {
         schema::suspend_rules(self.tx)?;
         let mut replace =
@@ -192,16 +205,15 @@ impl EraseRun<'_> {
         for blob in blobs {
             deleted += delete.execute([blob])?;
         }
-        let mark = serde_json::to_string(mark).unwrap_or_default();
-        let mut append = self.tx.prepare(
-            "INSERT INTO entries (seq, at, workflow, kind, body, blob) \
-             VALUES (?1, ?2, ?3, 'erased', ?4, NULL)",
-        )?;
-        let at = super::writer::unix_millis() as i64;
-        let next = "SELECT coalesce(max(seq), 0) + 1 FROM entries";
-        let next: i64 = self.tx.query_row(next, [], |row| row.get(0))?;
-        for (seq, workflow) in (next..).zip(self.wanted.iter().collect::<BTreeSet<_>>()) {
-            append.execute((seq, at, workflow, &mark))?;
+        let mut append = self.tx.prepare(APPEND)?;
+        let (at, kind) = (unix_millis() as i64, "erased");
+        let ChainHead { seq: last, mut link } = ChainHead::read(self.tx)?;
+        for (seq, (workflow, mark)) in (to_sql(last) + 1..).zip(marks) {
+            let digest = ChainHash::of_body(mark.as_bytes());
+            link = link.next(&LinkedRow { seq, at, workflow: *workflow, kind }, &digest);
+            let blob: Option<&str> = None;
+            let hashes = (digest.as_bytes(), link.as_bytes());
+            append.execute((seq, at, workflow, kind, mark, blob, hashes.0, hashes.1))?;
         }
         schema::restore_rules(self.tx)?;
         Ok((erased.len(), deleted))

@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(inspect_ledger(&home).unwrap(), None);
         let ledger = Ledger::open(&home).unwrap();
         let open = inspect_ledger(&home).unwrap().unwrap();
-        assert_eq!((open.format, open.head, open.faults), (Some(1), Seq(0), vec![]));
+        assert_eq!((open.format, open.head, open.faults), (Some(2), Seq(0), vec![]));
         drop(ledger);
         let names = || {
             let entries = fs::read_dir(&home).unwrap();
@@ -114,7 +114,7 @@ mod tests {
             names
         };
         let before = names();
-        assert_eq!(inspect_ledger(&home).unwrap().unwrap().format, Some(1));
+        assert_eq!(inspect_ledger(&home).unwrap().unwrap().format, Some(2));
         assert_eq!(names(), before, "nothing is left behind");
     }
 

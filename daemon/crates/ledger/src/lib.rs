@@ -13,6 +13,7 @@
 //! - `schema`: the tables, and how a connection is opened;
 //! - `writer`: one thread writes at a time, many batches per commit;
 //! - `erase`: erasing at the user's request, the one exception to the third promise;
+//! - `chain`: the hashes that show whether anything was changed since;
 //! - `blobs`: large texts and removed subtrees, stored by hash;
 //! - `lease`: which process works on a workflow;
 //! - `private_files`: files and folders that only their owner can access;
@@ -20,6 +21,7 @@
 //! - `error`: errors, in words for the user.
 
 mod blobs;
+mod chain;
 mod erase;
 mod error;
 pub mod health;
@@ -38,6 +40,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Record, Seq};
 use serde::de::DeserializeOwned;
 
+pub use chain::{ChainFault, ChainHash, ChainHashError, ChainHead, ChainReport};
 pub use erase::ErasedSummary;
 pub use error::LedgerError;
 pub use lease::{ApplyingLock, WorkflowLease, is_in_use};

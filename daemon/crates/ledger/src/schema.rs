@@ -13,10 +13,10 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
 use super::writer::Durability;
-use super::{LedgerError, private_files};
+use super::{LedgerError, chain, private_files};
 
 /// The format that this version of Vector writes. Increase it with every change to the tables.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 
 /// How long a connection waits for locks of other processes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,6 +42,8 @@ CREATE TABLE entries (
     kind TEXT NOT NULL,
     body TEXT,
     blob TEXT REFERENCES blobs (hash),
+    digest BLOB,
+    link BLOB,
     CHECK ((body IS NULL) <> (blob IS NULL))
 );
 CREATE INDEX entries_by_workflow ON entries (workflow, seq);
@@ -57,6 +59,9 @@ WHERE kind IN ('generation_starting', 'generation_accepted', 'generation_refinin
 CREATE TRIGGER entries_follow BEFORE INSERT ON entries
 WHEN new.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM entries)
 BEGIN SELECT RAISE(ABORT, 'an entry takes the next position'); END;
+CREATE TRIGGER entries_link BEFORE INSERT ON entries
+WHEN new.digest IS NULL OR new.link IS NULL
+BEGIN SELECT RAISE(ABORT, 'an entry has its link'); END;
 CREATE TRIGGER entries_remain BEFORE DELETE ON entries
 BEGIN SELECT RAISE(ABORT, 'entries are appended, never deleted'); END;
 CREATE TRIGGER blobs_stay BEFORE UPDATE ON blobs
@@ -79,6 +84,19 @@ pub(super) fn suspend_rules(tx: &Transaction) -> rusqlite::Result<()> {
 pub(super) fn restore_rules(tx: &Transaction) -> rusqlite::Result<()> {
     tx.execute_batch(IMMUTABILITY_TRIGGERS)
 }
+
+/// The columns of the hash chain, which a ledger of format 1 lacks.
+const ADDED_CHAIN: &str = "
+ALTER TABLE entries ADD COLUMN digest BLOB;
+ALTER TABLE entries ADD COLUMN link BLOB;
+";
+
+/// The trigger of the hash chain, which a ledger of format 1 lacks.
+const ADDED_CHAIN_RULE: &str = "
+CREATE TRIGGER entries_link BEFORE INSERT ON entries
+WHEN new.digest IS NULL OR new.link IS NULL
+BEGIN SELECT RAISE(ABORT, 'an entry has its link'); END;
+";
 
 /// Indexes that a ledger of the same format from an older Vector may lack. Without them it reads
 /// the same, only slower.
@@ -180,16 +198,37 @@ fn create_private(file: &Path) -> Result<(), LedgerError> {
 }
 
 fn create_tables(tx: Transaction) -> rusqlite::Result<()> {
-    if read_format(&tx)?.is_none() {
-        tx.execute_batch(TABLES)?;
-        tx.execute_batch(IMMUTABILITY_TRIGGERS)?;
-        let insert = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
-        tx.execute(insert, ("format", FORMAT.to_string()))?;
-        tx.execute(insert, ("written_by", vector_version()))?;
-    } else {
-        tx.execute_batch(ADDED_INDEXES)?;
+    match read_format(&tx)? {
+        None => {
+            tx.execute_batch(TABLES)?;
+            tx.execute_batch(IMMUTABILITY_TRIGGERS)?;
+            write_format(&tx)?;
+        }
+        Some((format, _)) => {
+            if format < FORMAT {
+                add_chain(&tx)?;
+            }
+            tx.execute_batch(ADDED_INDEXES)?;
+        }
     }
     tx.commit()
+}
+
+/// Links the entries of a ledger that an older Vector wrote.
+fn add_chain(tx: &Transaction) -> rusqlite::Result<()> {
+    suspend_rules(tx)?;
+    tx.execute_batch(ADDED_CHAIN)?;
+    chain::link_entries(tx)?;
+    tx.execute_batch(ADDED_CHAIN_RULE)?;
+    restore_rules(tx)?;
+    write_format(tx)
+}
+
+fn write_format(tx: &Transaction) -> rusqlite::Result<()> {
+    let put = "INSERT INTO meta (key, value) VALUES (?1, ?2) \
+               ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+    tx.execute(put, ("format", FORMAT.to_string()))?;
+    tx.execute(put, ("written_by", vector_version())).map(drop)
 }
 
 /// The format of the file and the version of Vector that wrote it; None if it has no tables yet.

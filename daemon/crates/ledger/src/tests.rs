@@ -1,5 +1,7 @@
 //! Tests of the ledger's promises, one promise per test, on real files.
 
+mod chain;
+
 use std::sync::Barrier;
 
 use scene_schemas::entry::{FilePlace, Finish, InteractionMode, Phase, Place};
@@ -254,6 +256,7 @@ fn written_rows_cannot_be_changed() {
         "DELETE FROM entries",
         "REPLACE INTO entries (seq, at, workflow, kind, body) VALUES (1, 0, 1, 'said', '{}')",
         "INSERT INTO entries (seq, at, workflow, kind, body) VALUES (3, 0, 1, 'said', '{}')",
+        "INSERT INTO entries (seq, at, workflow, kind, body) VALUES (2, 0, 1, 'said', '{}')",
         "UPDATE blobs SET bytes = x'00'",
         "DELETE FROM blobs",
     ] {
@@ -342,12 +345,12 @@ fn newer_format_is_refused() {
     let outside = Connection::open(&file).unwrap();
     outside
         .execute_batch(
-            "UPDATE meta SET value = '2' WHERE key = 'format';
+            "UPDATE meta SET value = '3' WHERE key = 'format';
              UPDATE meta SET value = 'Vector 9.1.0' WHERE key = 'written_by';",
         )
         .unwrap();
     let error = Ledger::open(home.path()).unwrap_err();
-    assert!(matches!(error, LedgerError::Newer { found: 2, .. }));
+    assert!(matches!(error, LedgerError::Newer { found: 3, .. }));
     let text = error.to_string();
     assert!(text.contains("Vector 9.1.0") && text.contains("Update Vector"), "{text}");
     assert!(text.contains(&file.display().to_string()), "{text}");

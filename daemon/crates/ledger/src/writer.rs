@@ -15,6 +15,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Seq};
 
 use super::blobs::StoredBlob;
+use super::chain::{ChainHash, ChainHead, LinkedRow};
 use super::{LedgerError, schema, to_sql};
 
 /// A body of more bytes than this is stored as a blob, compressed and deduplicated.
@@ -23,6 +24,9 @@ const MAX_INLINE_BODY: usize = 64 * 1024;
 /// A group takes no more batches once it has this many rows or bytes, to keep commits short.
 const GROUP_ROWS: usize = 4_096;
 const GROUP_BYTES: usize = 16 * 1024 * 1024;
+
+pub(super) const APPEND: &str = "INSERT INTO entries (seq, at, workflow, kind, body, blob, digest, link) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
 /// An encoded batch that only lacks its position.
 #[derive(Debug)]
@@ -47,6 +51,8 @@ pub(super) enum Durability {
 struct EntryRow {
     kind: String,
     body: EncodedBody,
+    /// The hash of the body.
+    digest: ChainHash,
 }
 
 #[derive(Debug)]
@@ -122,14 +128,15 @@ impl EntryRow {
         if nesting_depth(&body) > SAFE_DEPTH {
             serde_json::from_str::<Entry>(&body).map_err(encode_failed)?;
         }
+        let digest = ChainHash::of_body(body.as_bytes());
         if body.len() <= MAX_INLINE_BODY {
             let body = EncodedBody::Text(body);
-            return Ok(Self { kind, body });
+            return Ok(Self { kind, body, digest });
         }
         let blob = StoredBlob::pack(body.into_bytes());
         let body = EncodedBody::Blob(blob.hash.clone());
         blobs.push(blob);
-        Ok(Self { kind, body })
+        Ok(Self { kind, body, digest })
     }
 }
 
@@ -274,11 +281,7 @@ fn insert_batches<'a>(
     // An immediate transaction is the only writer in any process from its start, so the next
     // position cannot be taken by another.
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-    let next = "SELECT coalesce(max(seq), 0) + 1 FROM entries";
-    let mut next: i64 = tx
-        .prepare_cached(next)
-        .and_then(|mut next| next.query_row([], |row| row.get(0)))
-        .map_err(failed)?;
+    let mut head = ChainHead::read(&tx).map_err(failed)?;
     let mut receipts = Vec::new();
     for batch in batches {
         if let Some(workflow) = batch.workflow
@@ -286,9 +289,7 @@ fn insert_batches<'a>(
         {
             return Err(LedgerError::malformed_entry(format!("there is no workflow {workflow}")));
         }
-        let receipt = insert_batch(&tx, batch, next).map_err(failed)?;
-        receipts.push(receipt);
-        next += batch.rows.len() as i64;
+        receipts.push(insert_batch(&tx, batch, &mut head).map_err(failed)?);
     }
     tx.commit().map_err(failed)?;
     Ok(receipts)
@@ -305,8 +306,9 @@ fn is_workflow(tx: &Transaction, workflow: Seq) -> rusqlite::Result<bool> {
 fn insert_batch(
     tx: &Transaction,
     batch: &PreparedBatch,
-    first: i64,
+    head: &mut ChainHead,
 ) -> rusqlite::Result<BatchReceipt> {
+    let first = to_sql(head.seq) + 1;
     let mut add = tx.prepare_cached(
         "INSERT INTO blobs (hash, size, packed, bytes) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT (hash) DO NOTHING",
@@ -315,9 +317,7 @@ fn insert_batch(
         let size = blob.size as i64;
         add.execute((&blob.hash.0, size, blob.packed, &blob.bytes))?;
     }
-    let mut append = tx.prepare_cached(
-        "INSERT INTO entries (seq, at, workflow, kind, body, blob) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?;
+    let mut append = tx.prepare_cached(APPEND)?;
     let at = unix_millis();
     let workflow = batch.workflow.map_or(first, to_sql);
     for (seq, row) in (first..).zip(&batch.rows) {
@@ -325,7 +325,11 @@ fn insert_batch(
             EncodedBody::Text(text) => (Some(text), None),
             EncodedBody::Blob(hash) => (None, Some(&hash.0)),
         };
-        append.execute((seq, at as i64, workflow, &row.kind, body, blob))?;
+        let linked = LinkedRow { seq, at: at as i64, workflow, kind: &row.kind };
+        let link = head.link.next(&linked, &row.digest);
+        *head = ChainHead { seq: Seq(seq.unsigned_abs()), link };
+        let (digest, link) = (row.digest.as_bytes(), link.as_bytes());
+        append.execute((seq, at as i64, workflow, &row.kind, body, blob, digest, link))?;
     }
     Ok(BatchReceipt { first: first.unsigned_abs(), at, workflow: Seq(workflow.unsigned_abs()) })
 }
@@ -368,7 +372,11 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("ledger.sqlite");
         let mut conn = schema::open_writer(&file).unwrap();
-        conn.execute("INSERT INTO entries VALUES (1, 0, 1, 'started', '{}', NULL)", []).unwrap();
+        conn.execute(
+            "INSERT INTO entries VALUES (1, 0, 1, 'started', '{}', NULL, x'00', x'00')",
+            [],
+        )
+        .unwrap();
         let mut level_after = |group: &[Durability]| -> i64 {
             let batches: Vec<_> = group.iter().map(|it| said_with(1, *it)).collect();
             insert_batches(&file, &mut conn, batches.iter()).unwrap();
@@ -386,7 +394,11 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("ledger.sqlite");
         let mut conn = schema::open_writer(&file).unwrap();
-        conn.execute("INSERT INTO entries VALUES (1, 0, 1, 'started', '{}', NULL)", []).unwrap();
+        conn.execute(
+            "INSERT INTO entries VALUES (1, 0, 1, 'started', '{}', NULL, x'00', x'00')",
+            [],
+        )
+        .unwrap();
         let (group, answers): (Vec<WriteJob>, Vec<_>) = [1, 77, 1, 78, 1]
             .into_iter()
             .map(|workflow| {

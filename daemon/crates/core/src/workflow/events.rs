@@ -63,7 +63,7 @@ pub fn events_of(record: &Record) -> Vec<Event> {
         ],
         Entry::Applying { .. }
         | Entry::Cleared {}
-        | Entry::Erased {}
+        | Entry::Erased { .. }
         | Entry::Resumed {}
         | Entry::Notified { .. } => Vec::new(),
         Entry::Approved { proposal, by, .. } => {
@@ -173,7 +173,7 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
         | Entry::Replied { .. }
         | Entry::Resumed {}
         | Entry::Cleared {}
-        | Entry::Erased {}
+        | Entry::Erased { .. }
         | Entry::Notified { .. }
         | Entry::Said { .. }
         | Entry::Called { .. }

@@ -382,7 +382,7 @@ impl Workflow {
             Entry::Context { context } => self.context = Some(context.as_ref().clone()),
             Entry::Cleared {} => self.is_cleared = true,
             Entry::Disconnected { .. } => self.disconnected = Some(seq),
-            Entry::Erased {} => (self.is_cleared, self.is_erased) = (true, true),
+            Entry::Erased { .. } => (self.is_cleared, self.is_erased) = (true, true),
             // The call of a message tool is still open when its text is recorded.
             Entry::Said { text, .. } if self.has_open_call() => self.talk.add_message(seq, text),
             Entry::Notified { .. } => {
@@ -526,7 +526,7 @@ impl Workflow {
             | Entry::Resumed {}
             | Entry::Cleared {}
             | Entry::Disconnected { .. }
-            | Entry::Erased {}
+            | Entry::Erased { .. }
             | Entry::Notified { .. }
             | Entry::Summarised { .. }
             | Entry::Said { .. }

@@ -182,7 +182,7 @@ impl ModelConversation {
             | Entry::Context { .. }
             | Entry::Cleared {}
             | Entry::Disconnected { .. }
-            | Entry::Erased {}
+            | Entry::Erased { .. }
             | Entry::PermissionRequested { .. }
             | Entry::PermissionDecided { .. }
             | Entry::RuleAdded { .. }
