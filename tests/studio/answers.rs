@@ -81,6 +81,8 @@ fn request_after_the_dialog_connects_within_two_seconds() {
     let studio = &desk.studio;
     until_shown(studio, "Connected");
     studio.set_http(Permission::Asks);
+    // A poll that the daemon holds was sent before the dialog, and says nothing about it.
+    until(studio, "no request in flight", |studio| studio.in_flight() == 0);
     // A request waits for the answer where Studio lets it.
     if !super::switches().dialogs_wait {
         until_shown(studio, "does not let Vector connect");
