@@ -1,6 +1,6 @@
 //! What the hash chain costs an append, and how fast it is verified.
 //!
-//! `cargo bench -p vector-ledger --bench append [-- --entries N]`. Each ledger is in a file in memory where
+//! `cargo bench -p vector-tests --bench ledger [-- --entries N]`. Each ledger is in a file in memory where
 //! there is one (`/dev/shm`), so that no disk is waited for. The floor of an append inserts the same rows in
 //! the same transactions, without hashes, queue and records; that of a verification hashes the same bodies.
 
