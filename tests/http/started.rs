@@ -72,6 +72,8 @@ fn task_begins_with_a_permission_and_its_proposals_are_for_the_person() {
     let task = waiting["task"].as_u64().unwrap();
     let sent = bench.requests_of(REQUEST);
     assert!(!sent[0].to_string().contains("agent"), "nothing of the agent: {}", sent[0]);
+    // The task goes on without the client.
+    bench.agent("POST", "/api/agents/end", &json!({ "connection": "agent" }));
     approve_all(&mut bench, task);
     let ended = bench.state_of(&call)["started"].clone();
     assert_eq!((&ended["state"], &ended["outcome"]), (&json!("finished"), &json!("done")));

@@ -1,4 +1,4 @@
-//! `vector ledger`: the record as a whole. It only reads.
+//! `vector ledger`: the record as a whole. It changes no entry.
 
 use std::path::Path;
 use std::str::FromStr;

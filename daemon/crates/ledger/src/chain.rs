@@ -6,7 +6,8 @@
 //! unnoticed.
 //!
 //! Erasing keeps the hashes of the bodies that it replaces, so that the links remain right. The mark that
-//! it leaves has the hash of what remains. This module must not know entries: a body is bytes here.
+//! it leaves has the hash of what remains. Someone who can write the file can leave such a mark too, and so
+//! pass a changed entry off as erased; the number of erased entries is reported for that. This module must not know entries: a body is bytes here.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,11 +33,6 @@ impl ChainHash {
     /// Returns the hash of a body.
     pub(super) fn of_body(body: &[u8]) -> Self {
         Self(Sha256::digest(body).into())
-    }
-
-    /// Returns the hash that a fingerprint is.
-    pub(super) fn from_fingerprint(hash: &Fingerprint) -> Option<Self> {
-        hash.0.parse().ok()
     }
 
     /// Returns the hash that a column has.
@@ -216,15 +212,6 @@ impl ChainRow {
 }
 
 impl Ledger {
-    /// Returns the end of the chain, to be noted elsewhere.
-    ///
-    /// # Errors
-    /// The ledger cannot be read.
-    pub fn chain_head(&self) -> Result<ChainHead, LedgerError> {
-        let head = ChainHead::read(&self.lock_reader());
-        head.map_err(|source| LedgerError::from_sql(&self.file, source))
-    }
-
     /// Checks that the entries are those that were appended, in their order, up to the last one. With a
     /// head that was noted earlier, also that it is part of the chain.
     ///
@@ -400,10 +387,7 @@ pub(super) fn link_entries(tx: &Transaction) -> rusqlite::Result<()> {
     let mut previous = ChainHash::START;
     while let Some(row) = rows.next()? {
         let row = ChainRow::read(row)?;
-        let of_blob = || {
-            let (hash, ..) = row.blob.as_ref()?;
-            ChainHash::from_fingerprint(&Fingerprint(hash.clone()))
-        };
+        let of_blob = || row.blob.as_ref().and_then(|(hash, ..)| hash.parse().ok());
         let of_text = row.body.as_ref().map(|body| ChainHash::of_body(body.as_bytes()));
         let digest = of_text.or_else(of_blob).unwrap_or(ChainHash::START);
         previous = previous.next(&row.linked(), &digest);

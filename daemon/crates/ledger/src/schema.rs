@@ -59,9 +59,6 @@ WHERE kind IN ('generation_starting', 'generation_accepted', 'generation_refinin
 CREATE TRIGGER entries_follow BEFORE INSERT ON entries
 WHEN new.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM entries)
 BEGIN SELECT RAISE(ABORT, 'an entry takes the next position'); END;
-CREATE TRIGGER entries_link BEFORE INSERT ON entries
-WHEN new.digest IS NULL OR new.link IS NULL
-BEGIN SELECT RAISE(ABORT, 'an entry has its link'); END;
 CREATE TRIGGER entries_remain BEFORE DELETE ON entries
 BEGIN SELECT RAISE(ABORT, 'entries are appended, never deleted'); END;
 CREATE TRIGGER blobs_stay BEFORE UPDATE ON blobs
@@ -91,8 +88,8 @@ ALTER TABLE entries ADD COLUMN digest BLOB;
 ALTER TABLE entries ADD COLUMN link BLOB;
 ";
 
-/// The trigger of the hash chain, which a ledger of format 1 lacks.
-const ADDED_CHAIN_RULE: &str = "
+/// The rule of the hash chain, which a ledger of format 1 lacks.
+const CHAIN_TRIGGER: &str = "
 CREATE TRIGGER entries_link BEFORE INSERT ON entries
 WHEN new.digest IS NULL OR new.link IS NULL
 BEGIN SELECT RAISE(ABORT, 'an entry has its link'); END;
@@ -201,6 +198,7 @@ fn create_tables(tx: Transaction) -> rusqlite::Result<()> {
     match read_format(&tx)? {
         None => {
             tx.execute_batch(TABLES)?;
+            tx.execute_batch(CHAIN_TRIGGER)?;
             tx.execute_batch(IMMUTABILITY_TRIGGERS)?;
             write_format(&tx)?;
         }
@@ -219,7 +217,7 @@ fn add_chain(tx: &Transaction) -> rusqlite::Result<()> {
     suspend_rules(tx)?;
     tx.execute_batch(ADDED_CHAIN)?;
     chain::link_entries(tx)?;
-    tx.execute_batch(ADDED_CHAIN_RULE)?;
+    tx.execute_batch(CHAIN_TRIGGER)?;
     restore_rules(tx)?;
     write_format(tx)
 }

@@ -238,7 +238,7 @@ impl ToolSpec {
 
     /// Whether the tool spends something or makes something public, which a person permits each time.
     pub fn has_effect(&self) -> bool {
-        matches!(self.name, "generate_asset" | "upload_asset" | "start_task")
+        matches!(self.name, "generate_asset" | "upload_asset" | START_TASK)
     }
 
     pub fn is_change(&self) -> bool {
